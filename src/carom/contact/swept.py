@@ -47,8 +47,6 @@ from .contact_set import (
     OFFSET,
     PERIODIC_WIDTH,
     POINT,
-    PREDICTED,
-    SECOND,
     Contact,
     ContactSet,
     contact_table,
@@ -222,8 +220,7 @@ def _shape_contacts(world: World, c: Crossings, pairs: Ints) -> Floats:
     poses = _poses(shapes.radius, c.motions, c.time, pairs, FLIGHT * near)
     kernels = (convex_pairs, mesh_pairs) if has_meshes else (convex_pairs,)
     table = np.concatenate([find(first, first + len(pairs), shapes, poses, MARGIN * near) for find in kernels])
-    table[:, FIRST] = table[:, SECOND] = pairs[table[:, FIRST].astype(np.int64)]
-    table[:, PREDICTED] = table[:, GAP]
+    table[:, FIRST] = pairs[table[:, FIRST].astype(np.int64)]
     return table
 
 
