@@ -96,19 +96,23 @@ def _weight(fraction, upper):
     return fraction if upper else 1.0 - fraction
 
 
-@kernel
-def grid_value(grid, p):
-    """Signed distance of a point, in the shape's frame. Outside the grid a lower bound, continuous at its sides."""
-    s = (p - grid.low) / grid.spacing
-    cell, n = _cell_of(grid, s)
-    value, nz = grid.value, grid.nz
-    u, v, w = cell.u, cell.v, cell.w
+@kernel(inline="always")
+def clipped_value(grid, p):
+    """Interpolated signed distance at the point of the grid that is nearest to p."""
+    cell, n = _cell_of(grid, (p - grid.low) / grid.spacing)
+    value, nz, u, v, w = grid.value, grid.nz, cell.u, cell.v, cell.w
     m = n + grid.ny * nz
     near = (value[n] * (1.0 - w) + value[n + 1] * w) * (1.0 - v)
     near += (value[n + nz] * (1.0 - w) + value[n + nz + 1] * w) * v
     far = (value[m] * (1.0 - w) + value[m + 1] * w) * (1.0 - v)
     far += (value[m + nz] * (1.0 - w) + value[m + nz + 1] * w) * v
-    d = near * (1.0 - u) + far * u
+    return near * (1.0 - u) + far * u
+
+
+@kernel
+def grid_value(grid, p):
+    """Signed distance of a point, in the shape's frame. Outside the grid a lower bound, continuous at its sides."""
+    d, s = clipped_value(grid, p), (p - grid.low) / grid.spacing
     out = _beyond(grid, s, 0.0)
     if not _is_zero(out):
         # Two lower bounds: the value at the side minus the distance to it, and the distance to the mesh's bounding box.

@@ -42,7 +42,7 @@ def test_blended_light_on_a_floor_is_the_measured_light():
         x, y, z = light.point(rays, i, j, float(back.depth[i, j]))
         if background._alpha(ground, x, y, z, True) <= 0.0:
             continue
-        quick = light.light(known, i, j, 0, lamps, x, y, z, (0.0, 0.0, 1.0))
+        quick = light.light(known, i, j, 0, lamps, (x, y, z), (0.0, 0.0, 1.0))
         lamp, sky = gathered(lamps.lamp, x, y, z, 0.0, 0.0, 1.0), gathered(lamps.sky, x, y, z, 0.0, 0.0, 1.0)
         errors.append(abs(quick - summed(lamps, lamp, sky, 0.0, 0.0, 1.0)))
         shades.append(quick)

@@ -9,6 +9,7 @@ from tests.contact.convex_cases import cone_base
 
 from carom import ProblemError
 from carom.build import build
+from carom.contact.grid_distance import DistanceGrid
 from carom.draw.camera import FIELD, Rays, looking_at, upward
 from carom.draw.framing import STRAY, extent_3d
 from carom.draw.raycast import RayLook, cast, render
@@ -16,6 +17,7 @@ from carom.draw.raycast.background import backdrop
 from carom.draw.raycast.visible import depths, enclosing, placed_parts, seen
 from carom.draw.world3d import edges, shell_outlines
 from carom.geometry import rotations
+from carom.geometry.vectors import Vec3
 from carom.scene import Bodies, Scene
 from carom.scene.boundaries import Container, Plane, Shell, Tube
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
@@ -232,14 +234,15 @@ def test_a_grid_of_distances_is_seen_as_its_surface():
     spacing, nodes = 0.1, np.arange(-1.5, 1.51, 0.1)
     x, y, z = np.meshgrid(nodes, nodes, nodes, indexing="ij")
     value = (np.sqrt(x * x + y * y + z * z) - 1.0).ravel()
-    low, count = np.full(3, nodes[0]), np.full(3, len(nodes))
+    grid = DistanceGrid(value, 0, len(nodes), len(nodes), len(nodes), Vec3(nodes[0], nodes[0], nodes[0]), spacing)
+    way = Vec3(2.0, 0.0, 0.0)
     for b in (0.0, 0.33, 0.71):
-        t, nx, ny, nz, _ = cast.mesh(-5.0, b, 0.1, 2.0, 0.0, 0.0, low, spacing, count, value, 0)
+        t, normal, _ = cast.mesh(cast.Ray(Vec3(-5.0, b, 0.1), way), grid)
         hit = np.array([-5.0 + 2.0 * t, b, 0.1])
         assert np.linalg.norm(hit) == pytest.approx(1.0, abs=2 * spacing**2)
-        assert np.array([nx, ny, nz]) == pytest.approx(hit, abs=0.02)
-    assert cast.mesh(-5.0, 1.2, 0.0, 2.0, 0.0, 0.0, low, spacing, count, value, 0)[0] == np.inf
-    assert cast.mesh(5.0, 0.0, 0.0, 2.0, 0.0, 0.0, low, spacing, count, value, 0)[0] == np.inf  # behind
+        assert np.array(normal) == pytest.approx(hit, abs=0.02)
+    assert cast.mesh(cast.Ray(Vec3(-5.0, 1.2, 0.0), way), grid).time == np.inf
+    assert cast.mesh(cast.Ray(Vec3(5.0, 0.0, 0.0), way), grid).time == np.inf  # behind
 
 
 def test_a_shadow_map_is_a_parallel_picture():

@@ -128,7 +128,7 @@ def paint(
                 shown[r, c] = _alpha(ground, x, y, z, level[r, c])
                 lined[r, c] = level[r, c] and _off_grid(ground, x, y, z) < AROUND * smooth * t / rays.scale
                 if shown[r, c] > 0.0:
-                    known[r, c] = BRIGHTNESS * min(1.0, light(lattice, i, j, k, lights, x, y, z, n))
+                    known[r, c] = BRIGHTNESS * min(1.0, light(lattice, i, j, k, lights, (x, y, z), n))
             alpha, value = shown[r, c], known[r, c]
             if alpha <= 0.0 or (not level[r, c] and seen.part[i, j] >= 0):  # a body outside the container stays visible
                 continue

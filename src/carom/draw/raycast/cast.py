@@ -1,99 +1,133 @@
-"""Intersections of rays with shapes, in the frame of each shape. A ray is `o + t d`; d need not have unit length.
+"""Intersections of rays with shapes, in the frame of each shape.
 
-Every function returns (t, nx, ny, nz, face): the first t > 0 at which the ray enters the shape, the outward unit normal
-there, and the index of the smooth face that was hit. t is infinite for a miss.
+Every function returns the first time at which a ray enters a shape, which is infinite for a miss.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ...contact.support import rims
+from ...contact.grid_distance import DistanceGrid, clipped_value
+from ...contact.support import Rims, rims
+from ...geometry.vectors import Vec3, dot, norm, row3
 from ...kernels import kernel
-from ...solvers.rows import Floats, Ints
+from ...solvers.rows import Floats
 from ...world import BOX, CAPSULE, CONE, SPHERE
 
-Hit = tuple[float, float, float, float, int]
-MISS: Hit = (np.inf, 0.0, 0.0, 1.0, 0)
 STEPS = 256  # largest number of steps through a signed distance grid
 
 
+class Ray(NamedTuple):
+    """The points `origin + t way`, t > 0; `way` need not have unit length."""
+
+    origin: Vec3
+    way: Vec3
+
+
+class Hit(NamedTuple):
+    """Where a ray enters a shape."""
+
+    time: float  # t > 0, infinite for a miss
+    normal: Vec3  # outward unit normal
+    face: int  # index of the smooth face
+
+
+MISS = Hit(np.inf, Vec3(0.0, 0.0, 1.0), 0)
+
+
+@kernel(inline="always")
+def _at(ray: Ray, t: float) -> Vec3:
+    return ray.origin + t * ray.way
+
+
 @kernel
-def sphere(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: float) -> Hit:
-    a, b = dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz
-    disc = b * b - a * (ox * ox + oy * oy + oz * oz - r * r)
+def sphere(ray: Ray, r: float) -> Hit:
+    o, d = ray.origin, ray.way
+    a, b = dot(d, d), dot(o, d)
+    disc = b * b - a * (dot(o, o) - r * r)
     if disc < 0.0:
         return MISS
     t = (-b - np.sqrt(disc)) / a
     if t <= 0.0:
         return MISS
-    return t, (ox + t * dx) / r, (oy + t * dy) / r, (oz + t * dz) / r, 0
+    return Hit(t, _at(ray, t) / r, 0)
 
 
 @kernel
-def cylinder(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: float, half: float) -> Hit:
+def cylinder(ray: Ray, r: float, half: float) -> Hit:
     """Faces: 0 side, 1 top, 2 bottom."""
+    o, d = ray.origin, ray.way
     enter, leave = -np.inf, np.inf
-    face = 1 if dz < 0.0 else 2
-    if dz != 0.0:
-        one, two = (-half - oz) / dz, (half - oz) / dz
+    face = 1 if d.z < 0.0 else 2
+    if d.z != 0.0:
+        one, two = (-half - o.z) / d.z, (half - o.z) / d.z
         enter, leave = min(one, two), max(one, two)
-    elif abs(oz) > half:
+    elif abs(o.z) > half:
         return MISS
-    a = dx * dx + dy * dy
+    a = d.x * d.x + d.y * d.y
     if a > 0.0:
-        b = ox * dx + oy * dy
-        disc = b * b - a * (ox * ox + oy * oy - r * r)
+        b = o.x * d.x + o.y * d.y
+        disc = b * b - a * (o.x * o.x + o.y * o.y - r * r)
         if disc < 0.0:
             return MISS
         root = np.sqrt(disc)
         if (-b - root) / a > enter:
             enter, face = (-b - root) / a, 0
         leave = min(leave, (-b + root) / a)
-    elif ox * ox + oy * oy > r * r:
+    elif o.x * o.x + o.y * o.y > r * r:
         return MISS
     if enter > leave or enter <= 0.0:
         return MISS
     if face == 0:
-        return enter, (ox + enter * dx) / r, (oy + enter * dy) / r, 0.0, 0
-    return enter, 0.0, 0.0, 1.0 if face == 1 else -1.0, face
+        p = _at(ray, enter)
+        return Hit(enter, Vec3(p.x / r, p.y / r, 0.0), 0)
+    return Hit(enter, Vec3(0.0, 0.0, 1.0 if face == 1 else -1.0), face)
 
 
 @kernel
-def capsule(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, r: float, half: float) -> Hit:
+def capsule(ray: Ray, r: float, half: float) -> Hit:
     """The nearest intersection with the cylindrical side and the two spheres at its ends."""
+    o, d = ray.origin, ray.way
     best = MISS
-    a, b = dx * dx + dy * dy, ox * dx + oy * dy
-    disc = b * b - a * (ox * ox + oy * oy - r * r)
+    a, b = d.x * d.x + d.y * d.y, o.x * d.x + o.y * d.y
+    disc = b * b - a * (o.x * o.x + o.y * o.y - r * r)
     if a > 0.0 and disc >= 0.0:
         t = (-b - np.sqrt(disc)) / a
-        if t > 0.0 and abs(oz + t * dz) <= half:
-            best = (t, (ox + t * dx) / r, (oy + t * dy) / r, 0.0, 0)
+        p = _at(ray, t)
+        if t > 0.0 and abs(p.z) <= half:
+            best = Hit(t, Vec3(p.x / r, p.y / r, 0.0), 0)
     for end in (-half, half):
-        hit = sphere(ox, oy, oz - end, dx, dy, dz, r)
-        if hit[0] < best[0] and (oz + hit[0] * dz) * end >= half * half:
+        hit = sphere(Ray(Vec3(o.x, o.y, o.z - end), d), r)
+        if hit.time < best.time and (o.z + hit.time * d.z) * end >= half * half:
             best = hit
     return best
 
 
 @kernel
-def cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, ends: tuple[float, ...]) -> Hit:
+def cone(ray: Ray, ends: Rims) -> Hit:
     """A cone with these rims. Faces: 0 side, 1 top, 2 bottom."""
+    o, d = ray.origin, ray.way
     top, high, bottom, low = ends
     enter, leave = -np.inf, np.inf
-    if dz != 0.0:
-        one, two = (low - oz) / dz, (high - oz) / dz
+    if d.z != 0.0:
+        one, two = (low - o.z) / d.z, (high - o.z) / d.z
         enter, leave = min(one, two), max(one, two)
-    elif oz > high or oz < low:
+    elif o.z > high or o.z < low:
         return MISS
     # Inside of the side: x^2 + y^2 <= r^2 with r = start + slope t, along the ray a t^2 + 2 b t + c <= 0.
     grow = (top - bottom) / (high - low)
-    start, slope = bottom + grow * (oz - low), grow * dz
-    a, b, c = dx * dx + dy * dy - slope * slope, ox * dx + oy * dy - start * slope, ox * ox + oy * oy - start * start
+    start, slope = bottom + grow * (o.z - low), grow * d.z
+    a, b, c = (
+        d.x * d.x + d.y * d.y - slope * slope,
+        o.x * d.x + o.y * d.y - start * slope,
+        o.x * o.x + o.y * o.y - start * start,
+    )
     if enter > -np.inf and (a * enter + 2.0 * b) * enter + c <= 0.0:
         if enter <= 0.0:
             return MISS
-        return enter, 0.0, 0.0, (1.0 if dz < 0.0 else -1.0), (1 if dz < 0.0 else 2)
+        return Hit(enter, Vec3(0.0, 0.0, 1.0 if d.z < 0.0 else -1.0), 1 if d.z < 0.0 else 2)
     disc = b * b - a * c
     if disc < 0.0:
         return MISS
@@ -107,18 +141,19 @@ def cone(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, ends:
         return MISS
     if not enter <= t <= leave or t <= 0.0:
         return MISS
-    x, y = ox + t * dx, oy + t * dy
+    x, y = o.x + t * d.x, o.y + t * d.y
     across, length = np.sqrt(x * x + y * y), np.sqrt(1.0 + grow * grow)
     if across == 0.0:
-        return t, 0.0, 0.0, -np.sign(dz), 0
-    return t, x / (across * length), y / (across * length), -grow / length, 0
+        return Hit(t, Vec3(0.0, 0.0, -np.sign(d.z)), 0)
+    return Hit(t, Vec3(x / (across * length), y / (across * length), -grow / length), 0)
 
 
 @kernel
-def box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx: float, hy: float, hz: float) -> Hit:
+def box(ray: Ray, half: Vec3) -> Hit:
+    """Faces: 2 k and 2 k + 1 at the negative and at the positive end of axis k."""
     enter, leave, axis = -np.inf, np.inf, 0
     for k in range(3):
-        o, d, h = (ox, dx, hx) if k == 0 else ((oy, dy, hy) if k == 1 else (oz, dz, hz))
+        o, d, h = ray.origin[k], ray.way[k], half[k]
         if d == 0.0:
             if abs(o) > h:
                 return MISS
@@ -129,38 +164,32 @@ def box(ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, hx: fl
         leave = min(leave, max(one, two))
     if enter > leave or enter <= 0.0:
         return MISS
-    if axis == 0:
-        return enter, -np.sign(dx), 0.0, 0.0, 0 if dx > 0.0 else 1
-    if axis == 1:
-        return enter, 0.0, -np.sign(dy), 0.0, 2 if dy > 0.0 else 3
-    return enter, 0.0, 0.0, -np.sign(dz), 4 if dz > 0.0 else 5
+    face = 2 * axis if ray.way[axis] > 0.0 else 2 * axis + 1
+    out = -np.sign(ray.way[axis])
+    return Hit(enter, Vec3(out if axis == 0 else 0.0, out if axis == 1 else 0.0, out if axis == 2 else 0.0), face)
 
 
 @kernel
-def sized(
-    kind: int, a: float, b: float, c: float, ox: float, oy: float, oz: float, dx: float, dy: float, dz: float
-) -> Hit:
+def sized(kind: int, size: Vec3, ray: Ray) -> Hit:
     """The intersection with a shape that three sizes describe."""
     if kind == SPHERE:
-        return sphere(ox, oy, oz, dx, dy, dz, a)
+        return sphere(ray, size.x)
     if kind == BOX:
-        return box(ox, oy, oz, dx, dy, dz, a, b, c)
+        return box(ray, size)
     if kind == CAPSULE:
-        return capsule(ox, oy, oz, dx, dy, dz, a, b)
+        return capsule(ray, size.x, size.y)
     if kind == CONE:
-        return cone(ox, oy, oz, dx, dy, dz, rims(kind, (a, b, c)))
-    return cylinder(ox, oy, oz, dx, dy, dz, a, b)
+        return cone(ray, rims(kind, size))
+    return cylinder(ray, size.x, size.y)
 
 
 @kernel
-def hull(
-    ox: float, oy: float, oz: float, dx: float, dy: float, dz: float, normal: Floats, offset: Floats, lo: int, hi: int
-) -> Hit:
+def hull(ray: Ray, normals: Floats, offsets: Floats, lo: int, hi: int) -> Hit:
     """The intersection of the half-spaces normal . x <= offset of faces lo..hi."""
     enter, leave, face = -np.inf, np.inf, lo
     for j in range(lo, hi):
-        speed = normal[j, 0] * dx + normal[j, 1] * dy + normal[j, 2] * dz
-        apart = offset[j] - (normal[j, 0] * ox + normal[j, 1] * oy + normal[j, 2] * oz)
+        normal = row3(normals, j)
+        speed, apart = dot(normal, ray.way), offsets[j] - dot(normal, ray.origin)
         if speed < 0.0:
             if apart / speed > enter:
                 enter, face = apart / speed, j
@@ -172,62 +201,34 @@ def hull(
             return MISS
     if enter <= 0.0:
         return MISS
-    return enter, normal[face, 0], normal[face, 1], normal[face, 2], face - lo
+    return Hit(enter, row3(normals, face), face - lo)
 
 
 @kernel
-def distance(x: float, y: float, z: float, low: Floats, spacing: float, count: Ints, value: Floats, at: int) -> float:
-    """A signed distance grid, interpolated linearly along each axis; outside the grid the value at its surface."""
-    nx, ny, nz = count[0], count[1], count[2]
-    u = min(max((x - low[0]) / spacing, 0.0), nx - 1.000001)
-    v = min(max((y - low[1]) / spacing, 0.0), ny - 1.000001)
-    w = min(max((z - low[2]) / spacing, 0.0), nz - 1.000001)
-    i, j, k = int(u), int(v), int(w)
-    u, v, w = u - i, v - j, w - k
-    base = at + (i * ny + j) * nz + k
-    row = ny * nz
-    low_side = (1.0 - v) * ((1.0 - w) * value[base] + w * value[base + 1]) + v * (
-        (1.0 - w) * value[base + nz] + w * value[base + nz + 1]
-    )
-    base += row
-    high_side = (1.0 - v) * ((1.0 - w) * value[base] + w * value[base + 1]) + v * (
-        (1.0 - w) * value[base + nz] + w * value[base + nz + 1]
-    )
-    return (1.0 - u) * low_side + u * high_side
+def _distance(grid: DistanceGrid, p: Vec3) -> float:
+    return clipped_value(grid, p)
 
 
 @kernel
-def mesh(
-    ox: float,
-    oy: float,
-    oz: float,
-    dx: float,
-    dy: float,
-    dz: float,
-    low: Floats,
-    spacing: float,
-    count: Ints,
-    value: Floats,
-    at: int,
-) -> Hit:
+def mesh(ray: Ray, grid: DistanceGrid) -> Hit:
     """The zero level of a signed distance grid, which is the surface that contact detection uses for a mesh.
 
     Sphere tracing finds the first point inside; bisection then locates the surface.
     """
-    hx, hy, hz = (0.5 * spacing * (count[0] - 1), 0.5 * spacing * (count[1] - 1), 0.5 * spacing * (count[2] - 1))
-    mx, my, mz = ox - low[0] - hx, oy - low[1] - hy, oz - low[2] - hz
-    t = 0.0
-    if abs(mx) > hx or abs(my) > hy or abs(mz) > hz:
-        t = box(mx, my, mz, dx, dy, dz, hx, hy, hz)[0]
+    h = 0.5 * grid.spacing * Vec3(grid.nx - 1.0, grid.ny - 1.0, grid.nz - 1.0)
+    middle = Ray(ray.origin - grid.low - h, ray.way)  # from the middle of the grid
+    p, t = middle.origin, 0.0
+    if abs(p.x) > h.x or abs(p.y) > h.y or abs(p.z) > h.z:
+        t = box(middle, h).time
         if not t < np.inf:
             return MISS
-    size = np.sqrt(dx * dx + dy * dy + dz * dz)
-    last, least = t, 0.1 * spacing
+    size = norm(ray.way)
+    last, least = t, 0.1 * grid.spacing
     for step in range(STEPS):
-        x, y, z = mx + t * dx, my + t * dy, mz + t * dz
-        if step > 0 and (abs(x) > hx or abs(y) > hy or abs(z) > hz):
+        p = _at(middle, t)
+        if step > 0 and (abs(p.x) > h.x or abs(p.y) > h.y or abs(p.z) > h.z):
             return MISS
-        d = distance(ox + t * dx, oy + t * dy, oz + t * dz, low, spacing, count, value, at)
+        d = _distance(grid, _at(ray, t))
         if d < 0.0:
             break
         last = t
@@ -235,17 +236,20 @@ def mesh(
     else:
         return MISS
     for _ in range(8):
-        middle = 0.5 * (last + t)
-        if distance(ox + middle * dx, oy + middle * dy, oz + middle * dz, low, spacing, count, value, at) < 0.0:
-            t = middle
+        half = 0.5 * (last + t)
+        if _distance(grid, _at(ray, half)) < 0.0:
+            t = half
         else:
-            last = middle
+            last = half
     # Differences over a whole cell hide the facets of the grid.
-    x, y, z, e = ox + t * dx, oy + t * dy, oz + t * dz, spacing
-    nx = distance(x + e, y, z, low, spacing, count, value, at) - distance(x - e, y, z, low, spacing, count, value, at)
-    ny = distance(x, y + e, z, low, spacing, count, value, at) - distance(x, y - e, z, low, spacing, count, value, at)
-    nz = distance(x, y, z + e, low, spacing, count, value, at) - distance(x, y, z - e, low, spacing, count, value, at)
-    length = np.sqrt(nx * nx + ny * ny + nz * nz)
+    p, e = _at(ray, t), grid.spacing
+    x, y, z = Vec3(e, 0.0, 0.0), Vec3(0.0, e, 0.0), Vec3(0.0, 0.0, e)
+    n = Vec3(
+        _distance(grid, p + x) - _distance(grid, p - x),
+        _distance(grid, p + y) - _distance(grid, p - y),
+        _distance(grid, p + z) - _distance(grid, p - z),
+    )
+    length = norm(n)
     if t <= 0.0 or length == 0.0:
         return MISS
-    return t, nx / length, ny / length, nz / length, 0
+    return Hit(t, n / length, 0)

@@ -28,6 +28,7 @@ GOLDEN = np.pi * (3.0 - np.sqrt(5.0))  # golden angle: successive directions fil
 COARSE = 4  # pixels between two lattice points
 CHANGE = 0.004  # difference of the lamp light between lattice points above which it is measured at every pixel
 Normal = tuple[float, float, float]
+Place = tuple[float, float, float]
 
 
 class Maps(NamedTuple):
@@ -243,10 +244,9 @@ def _compare(lattice: Lattice) -> None:
 
 
 @kernel
-def light(
-    lattice: Lattice, i: int, j: int, surface: int, lights: Lights, x: float, y: float, z: float, n: Normal
-) -> float:
-    """The light at the point of a surface with unit normal n that ray (i, j) meets."""
+def light(lattice: Lattice, i: int, j: int, surface: int, lights: Lights, p: Place, n: Normal) -> float:
+    """The light at the point p of a surface with unit normal n that ray (i, j) meets."""
+    x, y, z = p
     r, c = i // lattice.step, j // lattice.step
     s, t = i / lattice.step - r, j / lattice.step - c
     whole = lattice.surface[r, c] == surface and lattice.surface[r, c + 1] == surface

@@ -41,7 +41,7 @@ def bodies(
             if amount < 0.0:
                 x, y, z = point(rays, i, j, seen.depth[i, j])
                 n = (seen.normal[i, j, 0], seen.normal[i, j, 1], seen.normal[i, j, 2])
-                amount = light(lattice, i, j, p * FACES + seen.face[i, j], lights, x, y, z, n)
+                amount = light(lattice, i, j, p * FACES + seen.face[i, j], lights, (x, y, z), n)
             known[i, j] = amount
             for k in range(3):
                 image[i, j, k] = color[body[p], k] * amount

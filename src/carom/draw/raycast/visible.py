@@ -11,7 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...contact.grid_distance import grid_of
+from ...contact.poses import matrix_at
 from ...geometry import rotations
+from ...geometry.vectors import Vec3, dot, row3, to_local, to_world
 from ...kernels import kernel
 from ...solvers.rows import Floats, Ints
 from ...world import HULL, MESH, Shapes3D, State
@@ -108,53 +111,44 @@ def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float
 @kernel
 def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers, full: bool) -> None:
     """Fills buffers with parts, nearest first: a hidden part then costs one comparison per pixel and no ray."""
-    eye, right, up, ahead = rays.eye, rays.right, rays.up, rays.forward
-    o, dr, du, df = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    eye = Vec3(rays.eye[0], rays.eye[1], rays.eye[2])
+    right = Vec3(rays.right[0], rays.right[1], rays.right[2])
+    up = Vec3(rays.up[0], rays.up[1], rays.up[2])
+    ahead = Vec3(rays.forward[0], rays.forward[1], rays.forward[2])
     for p in order:
-        f, m = parts.shape[p], parts.turn[p]
-        ax, ay, az = parts.place[p, 0] - eye[0], parts.place[p, 1] - eye[1], parts.place[p, 2] - eye[2]
-        x = ax * right[0] + ay * right[1] + az * right[2]
-        y = ax * up[0] + ay * up[1] + az * up[2]
-        z = ax * ahead[0] + ay * ahead[1] + az * ahead[2]
-        reach = shapes.reach[f]
-        if z + reach <= 0.0:
+        f, m = parts.shape[p], matrix_at(parts.turn, p)
+        place = row3(parts.place, p) - eye
+        depth, reach = dot(place, ahead), shapes.reach[f]
+        if depth + reach <= 0.0:
             continue
-        first, last = _range(x, z, reach, rays, rays.columns, 1.0)
-        top, bottom = _range(y, z, reach, rays, rays.rows, -1.0)
-        for k in range(3):  # eye and directions in the frame of the shape
-            o[k] = -(m[0, k] * ax + m[1, k] * ay + m[2, k] * az)
-            dr[k] = m[0, k] * right[0] + m[1, k] * right[1] + m[2, k] * right[2]
-            du[k] = m[0, k] * up[0] + m[1, k] * up[1] + m[2, k] * up[2]
-            df[k] = m[0, k] * ahead[0] + m[1, k] * ahead[1] + m[2, k] * ahead[2]
-        kind, near = shapes.kind[f], z - reach
-        sx, sy, sz = shapes.size[f, 0], shapes.size[f, 1], shapes.size[f, 2]
-        lo, hi, g = shapes.face_ptr[f], shapes.face_ptr[f + 1], shapes.grid[f]
+        first, last = _range(dot(place, right), depth, reach, rays, rays.columns, 1.0)
+        top, bottom = _range(dot(place, up), depth, reach, rays, rays.rows, -1.0)
+        # Eye and directions in the frame of the shape.
+        origin, along_row, along_column = -to_local(m, place), to_local(m, right), to_local(m, up)
+        forward, near = to_local(m, ahead), depth - reach
+        kind, size, grid = shapes.kind[f], row3(shapes.size, f), grid_of(shapes, f)
+        lo, hi = shapes.face_ptr[f], shapes.face_ptr[f + 1]
         for i in range(top, bottom + 1):
             b = (0.5 * rays.rows - i - 0.5) / rays.scale
             for j in range(first, last + 1):
                 if near >= out.depth[i, j]:
                     continue
                 a = (j + 0.5 - 0.5 * rays.columns) / rays.scale
-                ox, oy, oz, dx, dy, dz = o[0], o[1], o[2], df[0], df[1], df[2]
-                ex, ey, ez = a * dr[0] + b * du[0], a * dr[1] + b * du[1], a * dr[2] + b * du[2]
-                if rays.parallel:
-                    ox, oy, oz = ox + ex, oy + ey, oz + ez
-                else:
-                    dx, dy, dz = dx + ex, dy + ey, dz + ez
+                aside = a * along_row + b * along_column
+                ray = cast.Ray(origin + aside, forward) if rays.parallel else cast.Ray(origin, forward + aside)
                 if kind == HULL:
-                    hit = cast.hull(ox, oy, oz, dx, dy, dz, shapes.face_normal, shapes.face_offset, lo, hi)
+                    hit = cast.hull(ray, shapes.face_normal, shapes.face_offset, lo, hi)
                 elif kind != MESH:
-                    hit = cast.sized(kind, sx, sy, sz, ox, oy, oz, dx, dy, dz)
+                    hit = cast.sized(kind, size, ray)
                 else:
-                    low, count, at = shapes.grid_low[g], shapes.grid_count[g], shapes.grid_ptr[g]
-                    value, spacing = shapes.grid_value, shapes.grid_spacing[g]
-                    hit = cast.mesh(ox, oy, oz, dx, dy, dz, low, spacing, count, value, at)
-                if hit[0] < out.depth[i, j]:
-                    out.depth[i, j] = hit[0]
+                    hit = cast.mesh(ray, grid)
+                if hit.time < out.depth[i, j]:
+                    out.depth[i, j] = hit.time
                     if full:
-                        out.part[i, j], out.face[i, j] = p, hit[4]
+                        out.part[i, j], out.face[i, j] = p, hit.face
+                        normal = to_world(m, hit.normal)
                         for k in range(3):
-                            out.normal[i, j, k] = m[k, 0] * hit[1] + m[k, 1] * hit[2] + m[k, 2] * hit[3]
+                            out.normal[i, j, k] = normal[k]
 
 
 # ---- bodies that enclose others
