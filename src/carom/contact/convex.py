@@ -23,7 +23,7 @@ from .features import Depth, Scratch, box_feature, facing, most_points, new_scra
 from .gjk import segment_separation, shifted_separation
 from .manifold import Manifold, put_contacts
 from .point_distance import feature_distance, nearest
-from .poses import Placed, StepPoses, local_point, midway, pose_at, relative_pose
+from .poses import Placed, StepPoses, local_point, midway, most_parts, pose_at, relative_pose
 from .support import Core, Part, core_of, difference, is_curved
 
 FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
@@ -78,10 +78,8 @@ class Bodies(NamedTuple):
 @kernel
 def new_work(shapes):
     """Scratch arrays for the shapes of a table."""
-    points, parts = most_points(shapes), 1
-    for i in range(len(shapes.part_ptr) - 1):
-        parts = max(parts, shapes.part_ptr[i + 1] - shapes.part_ptr[i])
-    return Work(box_axes(), polytope(), new_scratch(points), 4 * points * parts**2)
+    points = most_points(shapes)
+    return Work(box_axes(), polytope(), new_scratch(points), 4 * points * most_parts(shapes) ** 2)
 
 
 @kernel
@@ -152,14 +150,15 @@ def _exact_normal(a, b, n, p):
 
 
 @kernel
-def put_box_contacts(g, a, h, b, query, last, work, table, n):
-    """Writes the contacts of two boxes with half edges g and h that are near at the start; returns the next free row.
+def put_box_contacts(halves, a, b, query, last, work, table, n):
+    """Writes the contacts of two boxes with half edges `halves` that are near at the start; returns the next free row.
 
     a and b are their poses, `last` their separation after the step; their axes are in `work`. Vertices that come as
     close to the other box as the margin until the end of the step belong to the feature: a plate that closes like a
     book meets the other one with its far edge. The normal then has turned with the other box.
     """
-    margin, size, p = query.margin, min(norm(g), norm(h)), work.features.point
+    (g, h), margin, p = halves, query.margin, work.features.point
+    size = min(norm(g), norm(h))
     normal = to_world(a.start.turn, box_normal(work.axes, relative_pose(b.start, a.start).turn, size, query.inner))
     band, later = min(margin + query.move, BAND * query.inner), max(margin - last, 0.0)
     in_a, in_b = to_local(a.start.turn, normal), to_local(b.start.turn, normal)

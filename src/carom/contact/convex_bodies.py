@@ -59,7 +59,7 @@ def _put_boxes(bodies, ka, kb, query, trial, work, table, n):
     if gap > FAR * query.inner and time > 0.0:
         return n, time, axis
     a, b = StepPoses(start_a, end_a, start_a), StepPoses(start_b, end_b, start_b)
-    to = put_box_contacts(g, a, h, b, query, last, work, table, n)
+    to = put_box_contacts((g, h), a, b, query, last, work, table, n)
     return to, (0.0 if to > n else 1.0), axis
 
 

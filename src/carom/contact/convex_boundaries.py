@@ -17,7 +17,7 @@ from .boundaries import LEVEL, Boundary, boundary_of, point_gap, rim_wave, summi
 from .contact_set import FEATURE_MASK, Contact, put, set_bodies, with_room
 from .convex import moving_part
 from .features import RIM
-from .poses import world_point
+from .poses import most_parts, world_point
 from .support import has_rims, rims
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
@@ -109,10 +109,7 @@ def _most_points(shapes):
             points = max(points, 2 * (RIM + 2))
         elif shapes.kind[f] != MESH:
             points = max(points, shapes.vertex_ptr[f + 1] - shapes.vertex_ptr[f])
-    parts = 1
-    for i in range(len(shapes.part_ptr) - 1):
-        parts = max(parts, shapes.part_ptr[i + 1] - shapes.part_ptr[i])
-    return points * parts
+    return points * most_parts(shapes)
 
 
 @kernel

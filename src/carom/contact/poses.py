@@ -152,6 +152,15 @@ def placed_parts(shapes, poses, needed):
 
 
 @kernel
+def most_parts(shapes):
+    """The largest number of parts of a body."""
+    most = 1
+    for i in range(len(shapes.part_ptr) - 1):
+        most = max(most, shapes.part_ptr[i + 1] - shapes.part_ptr[i])
+    return most
+
+
+@kernel
 def needed_rows(rows, first, second):
     """Which rows occur in a list of pairs."""
     out = np.zeros(rows, np.bool_)

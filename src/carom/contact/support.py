@@ -106,9 +106,11 @@ def foremost_vertex(vertex, d):
 
 
 @kernel
-def foremost_point(core, d):
-    """A point of the core that is farthest along d, both in the frame of the shape."""
-    kind, size = core.kind, core.size
+def foremost_point(kind, size, vertex, d):
+    """A point of a core that is farthest along d, both in the frame of the shape.
+
+    It takes three fields of the core, because passing on all of them costs more than the search.
+    """
     if kind == SPHERE:
         return Vec3(0.0, 0.0, 0.0)
     if kind == BOX:
@@ -122,16 +124,17 @@ def foremost_point(core, d):
         upper = (ends.top - ends.bottom) * across + (ends.high - ends.low) * d.z >= 0.0
         radius, z = (ends.top, ends.high) if upper else (ends.bottom, ends.low)
         return Vec3(radius * d.x / across, radius * d.y / across, z) if across > 0.0 else Vec3(0.0, 0.0, z)
-    return row3(core.vertex, foremost_vertex(core.vertex, d))
+    return row3(vertex, foremost_vertex(vertex, d))
 
 
-@kernel
+@kernel(inline="always")
 def support(part, d):
     """Support function: a point of the core that is farthest along d, in the frame of the world."""
-    return world_point(part.pose, foremost_point(part.core, to_local(part.pose.turn, d)))
+    core, pose = part.core, part.pose
+    return world_point(pose, foremost_point(core.kind, core.size, core.vertex, to_local(pose.turn, d)))
 
 
-@kernel
+@kernel(inline="always")
 def difference(a, b, d):
     """Support function of the Minkowski difference b - a of the cores of two parts."""
     return support(b, d) - support(a, -d)
