@@ -8,7 +8,7 @@ together, so that no background shows between them.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,14 @@ def _rgb(color: RGB) -> Bytes:
 # ---- kernels
 
 
+class Paint(NamedTuple):
+    """Colors of outline and interior, and opacity."""
+
+    edge: Bytes
+    fill: Bytes
+    alpha: float
+
+
 @kernel
 def _span(row: Row, offset: int, first: float, last: float, amount: float) -> None:
     """Adds `amount` times the part of each pixel that lies between x = first and x = last; row[0] is pixel `offset`."""
@@ -84,10 +92,9 @@ def _span(row: Row, offset: int, first: float, last: float, amount: float) -> No
 
 
 @kernel
-def _blend(
-    image: Bytes, i: int, x0: int, x1: int, outer: Row, inner: Row, edge: Bytes, fill: Bytes, alpha: float
-) -> None:
+def _blend(image: Bytes, i: int, x0: int, x1: int, outer: Row, inner: Row, paint: Paint) -> None:
     """Blends pixels x0..x1-1 of row i: `outer` is the coverage of the shape, `inner` that of its interior."""
+    edge, fill, alpha = paint
     for j in range(x0, x1):
         whole = min(outer[j - x0], 1.0)
         if whole <= 0.0:
@@ -141,7 +148,7 @@ def _discs(
                     _span(outer[: x1 - x0], x0, a, b, -1.0 / LINES)
                 else:
                     _span(inner[: x1 - x0], x0, a, b, 1.0 / LINES)
-            _blend(image, i, x0, x1, outer, inner, edge, fill[p], alpha)
+            _blend(image, i, x0, x1, outer, inner, Paint(edge, fill[p], alpha))
 
 
 @kernel
@@ -154,7 +161,7 @@ def _hole(image: Bytes, cx: float, cy: float, r: float, color: Bytes) -> None:
         for s in range(LINES):
             a, b = _chord(cx, cy, r, i + (s + 0.5) / LINES)
             _span(outer, 0, a, b, -1.0 / LINES)
-        _blend(image, i, 0, columns, outer, inner, color, color, 1.0)
+        _blend(image, i, 0, columns, outer, inner, Paint(color, color, 1.0))
 
 
 @kernel
@@ -229,7 +236,7 @@ def _polygons(
                 if edge_width > 0.0:
                     a, b = _across(nx, ny, c, count, edge_width, y)
                 _span(inner[: x1 - x0], x0, a, b, 1.0 / LINES)
-            _blend(image, i, x0, x1, outer, inner, edge, fill[p], alpha[p])
+            _blend(image, i, x0, x1, outer, inner, Paint(edge, fill[p], alpha[p]))
 
 
 # ---- text

@@ -242,9 +242,12 @@ class FrameworkCoordinates:
         """Whitened rows of the contacts, then of the pins, then of the bars."""
         bodies = len(self.point) + (len(self.bar) if self.penalty else 0)
         ptr, body, val = _fill(
-            near, normal, along, self.corner, self.pin_bricks, self.pin_point, self.pin_share,
-            self.bar, self._bars(self.point), self.free, self.inverse_sqrt_mass(), self.penalty > 0.0,
-        )  # fmt: skip
+            _Contacts(near, normal, along, self.corner),
+            _Pins(self.pin_bricks, self.pin_point, self.pin_share),
+            _Bars(self.bar, self._bars(self.point), self.penalty > 0.0),
+            self.free,
+            self.inverse_sqrt_mass(),
+        )
         return rows_from_csr(ptr, body, val, bodies)
 
     def equation_bounds(self, stretch: Floats) -> Floats:
@@ -295,10 +298,37 @@ def _sums(owner: Ints, values: Complexes, n: int) -> Complexes:
     return np.asarray(np.bincount(owner, values.real, n) + 1j * np.bincount(owner, values.imag, n))
 
 
+class _Contacts(NamedTuple):
+    """Contacts of corners with edges."""
+
+    near: Ints  # (m, 5) see near_contacts
+    normal: Floats  # (m, 2)
+    along: Floats  # (m,) position along the edge, 0 to 1
+    corner: Ints  # point of each corner
+
+
+class _Pins(NamedTuple):
+    """Pins between two bricks, or a brick and the ground."""
+
+    bricks: Ints  # (p, 2), -1 for the ground
+    point: Ints  # (p, 2, 3) points of each side
+    share: Floats  # (p, 2, 3) and their weights
+
+
+class _Bars(NamedTuple):
+    """Bars between points of a brick."""
+
+    points: Ints  # (b, 2)
+    direction: Floats  # (b, 2)
+    slack: bool  # whether each has an unknown of its own
+
+
 @kernel
-def _fill(near, normal, along, corner, pins, pin_point, pin_share, bar, direction, free, scale, slack):
+def _fill(contacts, pins, bars, free, scale):
     """Row pointers, points and whitened entries of the rows of contacts, pins and bars."""
-    m, p, b = len(near), len(pins), len(bar)
+    near, normal, along, corner = contacts
+    bar, direction, slack = bars
+    m, p, b = len(near), len(pins.bricks), len(bar)
     most = 3 * m + 12 * p + 3 * b
     ptr, body, val = np.zeros(m + 2 * p + b + 1, np.int64), np.empty(most, np.int64), np.empty((most, 2))
     count = np.int64(0)  # typed: Numba would compile _entry once more for the literal 0
@@ -314,11 +344,11 @@ def _fill(near, normal, along, corner, pins, pin_point, pin_share, bar, directio
     for c in range(p):
         for axis in range(2):
             for side in range(2):
-                if pins[c, side] >= 0:
+                if pins.bricks[c, side] >= 0:
                     for t in range(3):
-                        share = pin_share[c, side, t] * (1.0 - 2.0 * side)
+                        share = pins.share[c, side, t] * (1.0 - 2.0 * side)
                         x, y = (share, 0.0) if axis == 0 else (0.0, share)
-                        count = _entry(body, val, count, pin_point[c, side, t], x, y, free, scale)
+                        count = _entry(body, val, count, pins.point[c, side, t], x, y, free, scale)
             ptr[m + 2 * c + axis + 1] = count
     for c in range(b):
         count = _entry(body, val, count, bar[c, 0], direction[c, 0], direction[c, 1], free, scale)

@@ -72,7 +72,7 @@ def _detect(layout, corners, ahead, margin, paper, low, high, order):
                 continue
             a, b = min(i, j), max(i, j)
             if not _is_apart(layout.apart, a, b):
-                out, count = _pair(layout, corners, ahead, a, b, margin[a] + margin[b], paper, out, count)
+                out, count = _pair(layout, corners, ahead, (a, b), margin[a] + margin[b], paper, out, count)
     return out, count
 
 
@@ -139,8 +139,9 @@ def _best_edge(layout, corners, ahead, brick, other):
 
 
 @kernel
-def _pair(layout, corners, ahead, a, b, margin, paper, out, count):
-    """Appends the contacts of bricks a and b."""
+def _pair(layout, corners, ahead, bricks, margin, paper, out, count):
+    """Appends the contacts of two bricks."""
+    a, b = bricks
     ptr, tie = layout.ptr, TIE * layout.size
     edge_a, gap_a, then_a = _best_edge(layout, corners, ahead, a, b)
     edge_b, gap_b, then_b = _best_edge(layout, corners, ahead, b, a)
@@ -163,9 +164,9 @@ def _pair(layout, corners, ahead, a, b, margin, paper, out, count):
         first, second = then_a >= then_b - tie, then_b >= then_a - tie
     begin = count
     if first:
-        out, count = _faces(layout, corners, a, b, edge_a, gap_a, margin, out, count)
+        out, count = _faces(layout, corners, _Separation(a, b, edge_a, gap_a), margin, out, count)
     if second:
-        out, count = _faces(layout, corners, b, a, edge_b, gap_b, margin, out, count)
+        out, count = _faces(layout, corners, _Separation(b, a, edge_b, gap_b), margin, out, count)
     if first and second:
         count = _without_repeats(out, begin, count)
     return out, count
@@ -206,10 +207,20 @@ def _without_repeats(out, begin, count):
     return kept
 
 
+class _Separation(NamedTuple):
+    """The edge of a brick that separates it from another one."""
+
+    brick: int
+    other: int
+    edge: int
+    gap: float
+
+
 @kernel
-def _faces(layout, corners, brick, other, edge, gap, margin, out, count):
+def _faces(layout, corners, separation, margin, out, count):
     """Appends the corners of `other` above the edge and the corners of the edge above the opposite face of `other`."""
     ptr = layout.ptr
+    brick, other, edge, gap = separation
     after = _next(ptr, brick, edge)
     face = _against(corners, ptr, edge, after, other)
     facing = _next(ptr, other, face)
