@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 LONGEST = 500  # characters of a message
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # and halves of surrogate pairs
+# C0 and C1 controls except line ends and tabs, embedded and overridden directions of writing, halves of surrogate pairs.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class ProblemError(ValueError):
@@ -34,6 +35,23 @@ class ProblemError(ValueError):
 def has_controls(text: str) -> bool:
     """Whether a text has control characters other than line ends and tabs: printed, they could change the terminal."""
     return _CONTROL.search(text) is not None
+
+
+def check_texts(field: str, data: Any) -> None:
+    """Refuses control characters in the texts and keys of plain data (dicts and lists) that was read from a file.
+
+    All readers of files call it, so that nothing that a file holds can change the terminal or forge a line of output.
+    """
+    waiting = [(field, data)]
+    while waiting:  # no recursion: a file may be nested deeply
+        path, value = waiting.pop()
+        if isinstance(value, str) and has_controls(value):
+            raise ProblemError(path, value, "text without control characters")
+        if isinstance(value, dict):
+            waiting += [(f"{path}: a key", key) for key in value]
+            waiting += [(f"{path}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{path}[{i}]", item) for i, item in enumerate(value) if isinstance(item, str | dict | list)]
 
 
 def printable(text: str) -> str:

@@ -14,7 +14,7 @@ from .errors import ProblemError
 from .scene.model import Scene
 from .scene.numbers import scalar
 from .simulation import Engine, Tell, run_engine, simulate
-from .stepwise import WHOLE_STEP
+from .settings import WHOLE_STEP, step_count
 from .world import State
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _steps(path: str, duration: float | None) -> int | None:
         return None
     with Trajectory(path) as run:
         h, last = run.settings.step, run.last
-    steps = math.ceil(scalar("duration", duration, 0.0, above=True) / h - WHOLE_STEP)
+    steps = step_count("duration", scalar("duration", duration, 0.0, above=True), h)
     if steps <= last.step:
         raise ProblemError("duration", duration, f"at least one step of {h:g} more than {last.time:g}, which is done")
     return steps
@@ -103,6 +103,7 @@ def branch(
     the time of the end of both. The new run starts without the warm start of the old one.
     """
     from .laws import make
+    from .stepwise import law_options
     from .trajectory import Trajectory
 
     with Trajectory(fspath(path)) as run:
@@ -115,7 +116,7 @@ def branch(
     # As models of the scene they hold for the law of the run; another law keeps them only if it has them.
     chosen = chosen.with_(restitution_model=old.restitution_model, friction_model=old.friction_model)
     if changes.get("law") is None:
-        changes["law"] = make(old.law, **dict(old.law_options))
+        changes["law"] = make(old.law, **law_options(old))
     every = {"step": old.step, "stepper": old.stepper, "tolerance": old.tolerance, "duration": old.duration}
     every["frame_rate"] = 1.0 / (old.frame_every * old.step)
     settings = {**every, **{name: value for name, value in changes.items() if value is not None}}

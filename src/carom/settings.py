@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from .errors import ProblemError
@@ -14,6 +18,11 @@ STEPPERS = ["synchronous", "drift_safe", "time_of_impact"]
 EXACT = "exact"  # the tolerance by name
 EXACT_TOLERANCE = 1e-10  # what it means: far below any effect of physics, above the rounding errors of large islands
 LARGEST_TOLERANCE = 0.1  # a tenth of the fastest speed: with more, contact would not stop what approaches
+WHOLE_STEP = 1e-9  # fraction of a step by which a time may differ from a whole number of steps
+MOST_STEPS = 10**9  # of a run: its table of steps alone would have 200 GB
+LONGEST_TEXT = 1000  # characters of a name or of an option that is a text
+MOST_OPTIONS = 100  # of a law
+LARGEST_FLOAT, LARGEST_INTEGER = sys.float_info.max, 2**63 - 1
 TOLERANCE_WORDS = f'a number above 0 up to {LARGEST_TOLERANCE:g}, or "{EXACT}"'
 
 
@@ -32,9 +41,21 @@ def tolerance_number(field: str, value: Any) -> float:
     return number
 
 
+def step_count(field: str, duration: float, step: float) -> int:
+    """The number of steps that a duration takes; `field` names the duration in errors."""
+    number = duration / step - WHOLE_STEP
+    if not number <= MOST_STEPS:
+        raise ProblemError(field, duration, f"at most {MOST_STEPS:,} steps of {step:g}")
+    return math.ceil(number)
+
+
 @dataclass(frozen=True)
 class Settings:
-    """Law, models, stepper, time step and tolerance. Two runs of one scene with equal settings have equal bits."""
+    """Law, models, stepper, time step and tolerance. Two runs of one scene with equal settings have equal bits.
+
+    Values are validated by CHECKS, whether a program or a file gives them. Names must be printable text: which laws,
+    models and steppers exist is known where they are used, because programs may register their own.
+    """
 
     law: str
     law_options: tuple[tuple[str, Any], ...]  # sorted (name, value) pairs
@@ -49,6 +70,12 @@ class Settings:
     # engines with bounds of their own, such as towers.
     tolerance: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, check in CHECKS.items():
+            object.__setattr__(self, name, check(f"settings.{name}", getattr(self, name)))
+        if not math.isfinite(self.duration):
+            raise ProblemError("settings.step", self.step, f"a time step of which {self.steps:,} are a finite time")
+
     @property
     def duration(self) -> float:
         """Simulated time of the whole run."""
@@ -59,7 +86,89 @@ class Settings:
         return {**asdict(self), "law_options": dict(self.law_options)}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Settings:
-        """The settings that `as_dict` wrote; unknown entries are ignored."""
+    def from_dict(cls, data: Any) -> Settings:
+        """The settings that `as_dict` wrote; unknown entries are ignored. Raises ProblemError for anything else."""
+        if not isinstance(data, Mapping):
+            raise ProblemError("settings", data, "a table of settings")
         known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        return cls(**{**known, "law_options": tuple(sorted(data["law_options"].items()))})
+        for name, field in cls.__dataclass_fields__.items():
+            if name not in data and field.default is MISSING:
+                raise ProblemError(f"settings.{name}", "nothing", "a value")
+        options = known["law_options"]
+        if not isinstance(options, Mapping):
+            raise ProblemError("settings.law_options", options, "a table of options")
+        return cls(**{**known, "law_options": tuple(sorted(options.items()))})
+
+
+# ---- the declaration of the fields: each check returns the value in its type, or raises ProblemError
+
+
+def _text(field: str, value: Any, what: str = "a name") -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or not value.isprintable():
+        shown = repr(value) if isinstance(value, str) else value
+        raise ProblemError(field, shown, f"{what} of at most {LONGEST_TEXT} printable characters")
+    return value
+
+
+def _name(field: str, value: Any) -> str:
+    if value == "":
+        raise ProblemError(field, "''", "a name")
+    return _text(field, value)
+
+
+def _optional(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda field, value: None if value is None else check(field, value)
+
+
+def _positive(field: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value <= LARGEST_FLOAT:
+        raise ProblemError(field, value, "a finite number above 0")
+    return float(value)
+
+
+def _count(field: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= MOST_STEPS:
+        raise ProblemError(field, value, f"a whole number from 1 to {MOST_STEPS:,}")
+    return int(value)
+
+
+def _flag(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ProblemError(field, value, "true or false")
+    return value
+
+
+def _options(field: str, value: Any) -> tuple[tuple[str, Any], ...]:
+    if not isinstance(value, tuple) or len(value) > MOST_OPTIONS:
+        raise ProblemError(field, value, f"at most {MOST_OPTIONS} options by name")
+    return tuple((_name(field, name), _option(f"{field}.{name}", item)) for name, item in value)
+
+
+def _option(field: str, value: Any) -> Any:
+    """An option of a law: a truth value, a finite number, a text, nothing, or a list of these."""
+    if isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            if isinstance(item, list | tuple):
+                raise ProblemError(f"{field}[{i}]", item, "a number or a text")
+            _option(f"{field}[{i}]", item)
+    elif isinstance(value, str):
+        _text(field, value, "a text")
+    elif value is not None and not isinstance(value, bool):
+        number = isinstance(value, Real) and value == value  # which NaN is not
+        if not number or (isinstance(value, Integral) and abs(value) > LARGEST_INTEGER):
+            raise ProblemError(field, value, "a number (whole ones below 2^63), a text, true, false, or a list of these")
+    return value
+
+
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "law": _name,
+    "law_options": _options,
+    "restitution_model": _optional(_name),
+    "friction_model": _optional(_name),
+    "stepper": _name,
+    "step": _positive,
+    "steps": _count,
+    "frame_every": _count,
+    "impulses": _flag,
+    "tolerance": _optional(tolerance_number),
+}

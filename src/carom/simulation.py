@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from .kernels import compile_seconds
 from .laws import Law
 from .scene.model import Scene
 from .scene.numbers import scalar
-from .settings import Settings
+from .settings import MOST_STEPS, Settings, step_count
 from .solvers.threads import limited, most_threads
 from .stepping.report import ContactImpulses, step_table
-from .stepwise import WHOLE_STEP, Simulation
+from .stepwise import Simulation
 from .world import State, World
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def _settings(sim: Simulation, duration: float | None, frame_rate: float | None,
     h, scene = sim.time_step, sim.scene
     span = scalar("duration", scene.duration if duration is None else duration, 0.0, above=True)
     rate = scalar("frame_rate", scene.frame_rate if frame_rate is None else frame_rate, 0.0, above=True)
-    steps = math.ceil(span / h - WHOLE_STEP)
+    steps = step_count("duration", span, h)
     if span < h or steps <= sim.state.step:
         after = f" after the start at {sim.time:g}" if sim.state.step else ""
         raise ProblemError("duration", span, f"at least one step of {h:g}{after}")
@@ -170,7 +169,7 @@ def _settings(sim: Simulation, duration: float | None, frame_rate: float | None,
         stepper=sim.stepper,
         step=h,
         steps=steps,
-        frame_every=max(1, round(1.0 / (rate * h))),
+        frame_every=max(1, round(1.0 / max(rate * h, 1.0 / MOST_STEPS))),
         impulses=bool(impulses),
         tolerance=sim.tolerance,
     )

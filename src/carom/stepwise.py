@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,13 @@ from .laws import Law
 from .resolve.response import DEFAULT_TOLERANCE, Response
 from .scene.model import Scene, forces_of
 from .scene.numbers import scalar
-from .settings import Settings, tolerance_number
+from .settings import WHOLE_STEP, Settings, step_count, tolerance_number
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
 from .world import State, World
 
-WHOLE_STEP = 1e-9  # fraction of a step by which a time may differ from a whole number of steps
+OPTION_TYPES: dict[str, Any] = {"bool": bool, "int": int, "float": int | float, "str": str}  # of laws
 UNIT = 1e-6  # difference from 1 up to which the length of a quaternion given by the user is accepted
 
 
@@ -96,7 +95,7 @@ class Simulation:
         sim = cls.__new__(cls)
         _prepare_kernels(scene, settings.law, settings.stepper, settings.friction_model)
         world, _ = build(scene, check_overlap=False)
-        law = laws.make(settings.law, **dict(settings.law_options))
+        law = laws.make(settings.law, **law_options(settings))
         models = settings.restitution_model, settings.friction_model
         tolerance = DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance
         sim._set_up(scene, world, law, models, settings.stepper, settings.step, tolerance)
@@ -152,7 +151,7 @@ class Simulation:
         end = scalar("until", until)
         if end < self.time - WHOLE_STEP * self.time_step:
             raise ProblemError("until", end, f"a time not before the current one, {self.time:g}")
-        steps = math.ceil(end / self.time_step - WHOLE_STEP)
+        steps = step_count("until", end, self.time_step)
         with stop_on_request() as stop:
             while self._state.step < steps:
                 self.step()
@@ -162,6 +161,17 @@ class Simulation:
 
 
 # ---- arguments
+
+
+def law_options(settings: Settings) -> dict[str, Any]:
+    """The options of the law of recorded settings, each of the type that the law declares for it."""
+    law = laws.make(settings.law)
+    declared = {field.name: getattr(field.type, "__name__", field.type) for field in (fields(law) if is_dataclass(law) else ())}
+    for name, value in settings.law_options:
+        kinds = OPTION_TYPES.get(declared.get(name, ""), object)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and declared.get(name) in ("int", "float")):
+            raise ProblemError(f"settings.law_options.{name}", value, f"a value of type {declared[name]}")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.law_options}
 
 
 def _prepare_kernels(scene: Scene, law: str | Law | None, stepper: str | None, friction_model: str | None) -> None:

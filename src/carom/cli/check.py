@@ -73,11 +73,13 @@ def _show(checks: list[Check], title: str) -> None:
     else:
         console.print(_table(checks, notes=False))
         for c in checks:
-            console.print(f"[dim]{c.name}: {c.note}[/]")
+            console.print(f"{c.name}: {c.note}", markup=False, style="dim")
     show_verdict(console, checks)
 
 
 def _table(checks: list[Check], notes: bool) -> Table:
+    from rich.markup import escape
+
     table = plain_table()
     table.add_column("", style="bold", no_wrap=True)
     table.add_column("largest", justify="right", no_wrap=True)
@@ -87,7 +89,7 @@ def _table(checks: list[Check], notes: bool) -> Table:
         table.add_column("", style="dim")
     for c in checks:
         row = [c.name, _number(c.value), _number(c.bound), "[dim]–[/]" if c.passed is None else verdict(c.passed)]
-        table.add_row(*row, *([c.note] if notes else []))
+        table.add_row(*row, *([escape(c.note)] if notes else []))
     return table
 
 

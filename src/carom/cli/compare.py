@@ -170,8 +170,10 @@ def _check_free(paths: Sequence[Path]) -> None:
 
 
 def show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> None:
+    from rich.markup import escape
+
     console = out()
-    console.print(f"[bold]{scene.name}[/], {scene.count:,} {'body' if scene.count == 1 else 'bodies'}")
+    console.print(f"[bold]{escape(scene.name)}[/], {scene.count:,} {'body' if scene.count == 1 else 'bodies'}")
     console.print(_table(numbers, console.width >= WIDE))
     must = {"kept": "must be conserved", "never rises": "must not rise", "free": "need not be conserved"}[rule[0]]
     lines = [f"energy: largest change / largest kinetic energy; {must}: {rule[1]}"]

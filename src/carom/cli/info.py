@@ -53,13 +53,13 @@ def _run_table(facts: dict[str, Any]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    size = f"{escape(str(facts['file']))}  [dim]{size_text(facts['bytes'])}, Carom {facts['carom_version']}[/]"
+    size = f"{escape(str(facts['file']))}  [dim]{size_text(facts['bytes'])}, Carom {escape(facts['carom_version'])}[/]"
     table.add_row("file", size)
     table.add_row("run", _state(facts))
     table.add_row("scene", f"[cyan]{escape(facts['scene']['name'])}[/]: {_contents(facts['scene'])}")
     table.add_row("law", law_text(s))
     turning = f", rotations by {facts['scene']['integrator']}" if "integrator" in facts["scene"] else ""
-    table.add_row("stepper", f"{s['stepper']}, step {s['step']:g}{turning}")
+    table.add_row("stepper", f"{escape(s['stepper'])}, step {s['step']:g}{turning}")
     table.add_row("time", _reached(facts))
     every = "every step" if s["frame_every"] == 1 else f"one every {s['frame_every']} steps"
     table.add_row("frames", f"{facts['frames']:,}, {every}" + (", with impulses" if s["impulses"] else ""))

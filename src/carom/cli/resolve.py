@@ -118,13 +118,15 @@ def _solve(
 
 def _show(console: Console, solution: ImpactSolution, limit: int) -> None:
     """Prints a solution; lists longer than `limit` are cut with a note."""
+    from rich.markup import escape
+
     from .tables import count_text
 
     p = solution.problem
     n, d = p.block
     status = solution.status if solution.status == "resolved" else f"[yellow]{solution.status}[/]"
     console.print(
-        f"[bold]{p.name}[/]: {count_text(n, 'body', 'bodies')} of {count_text(d, 'component')}, "
+        f"[bold]{escape(p.name)}[/]: {count_text(n, 'body', 'bodies')} of {count_text(d, 'component')}, "
         f"{count_text(p.contact_count, 'contact')}"
     )
     console.print(
@@ -132,7 +134,7 @@ def _show(console: Console, solution: ImpactSolution, limit: int) -> None:
         f"residual {solution.residual:.1e}"
     )
     for message in solution.messages:
-        console.print(f"[yellow]note:[/] {message}")
+        console.print(f"[yellow]note:[/] {escape(message)}")
     _print(console, _bodies(solution, limit, console.width >= WIDE), n, limit, "bodies")
     _print(console, _contacts(solution, limit), p.contact_count, limit, "contacts")
     console.print(_audit(solution))

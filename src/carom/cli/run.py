@@ -271,7 +271,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     rows = [
         ("scene", f"[cyan]{escape(facts['scene'])}[/]: {contents}"),
         ("law", law_text(s)),
-        ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}, {s['stepper']}{rotations}"),
+        ("time", f"{facts['time']:g} in {facts['step']:,} steps of {s['step']:g}, {escape(s['stepper'])}{rotations}"),
         ("took", took_text(facts)),
         ("contacts", _counted(facts, "contacts") + _resting(facts)),
         ("iterations", _counted(facts, "iterations")),

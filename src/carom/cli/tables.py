@@ -27,7 +27,7 @@ def law_text(settings: dict[str, Any]) -> str:
 
     models = [f"{k} {settings[f'{k}_model']}" for k in ("restitution", "friction") if settings[f"{k}_model"]]
     options = " ".join(f"{key}={_plain(value)}" for key, value in settings["law_options"].items())
-    text = ", ".join([f"[cyan]{settings['law']}[/]", *models])
+    text = ", ".join([f"[cyan]{escape(settings['law'])}[/]", *map(escape, models)])
     return f"{text}  [dim]{escape(options)}[/]" if options else text
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import ProblemError, has_controls
+from ..errors import ProblemError, check_texts
 from ..files import FACTOR, atomic_path, limit, read_file, write_text
 from ..solvers.rows import Floats
 from . import checks
@@ -68,9 +68,7 @@ def from_dict(data: dict[str, Any], source: str = "problem") -> ImpactProblem:
         "blocks": ImpactProblem.from_blocks,
         "matrices": ImpactProblem.from_matrices,
     }
-    for key, value in data.items():
-        if isinstance(value, str) and has_controls(value):
-            raise ProblemError(str(key), value, "text without control characters")
+    check_texts("problem", data)
     short = [key for key in makers if key in data]
     if len(short) == 1 and isinstance(data[short[0]], dict):
         return _call(short[0], makers[short[0]], data[short[0]])
@@ -93,9 +91,7 @@ def _call(kind: str, maker: Callable[..., ImpactProblem], arguments: dict[str, A
 
     dimension = {"discs": 2, "spheres": 3}.get(kind)
     known = inspect.signature(maker if dimension is None else partial(geometry.balls, dimension)).parameters
-    for key, value in arguments.items():
-        if isinstance(value, str) and has_controls(value):
-            raise ProblemError(f"{kind}.{key}", value, "text without control characters")
+    for key in arguments:
         if key not in known:
             raise ProblemError.unknown(f"argument of {kind!r}", key, known)
     for key, parameter in known.items():

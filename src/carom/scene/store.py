@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProblemError, has_controls
+from ..errors import ProblemError, check_texts
 from ..geometry.meshes import read_mesh
 from . import boundaries, motion, shapes
 from .boundaries import Periodic
@@ -60,6 +60,7 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
         if not agrees(scene, meta, arrays):
             raise ProblemError("scene", repr(scene.name), f"the scene that was stored, {meta['name']!r}, unchanged")
         return scene
+    check_texts("scene", meta)
     read = _Reader(arrays)
     values = {f.name: read.any(meta[f.name], f.name) for f in dataclasses.fields(Scene) if f.name != "pairs"}
     pairs = {(p["between"][0], p["between"][1]): read.any(p["coefficients"], "pairs") for p in meta["pairs"]}
@@ -128,8 +129,6 @@ class _Reader:
         if isinstance(value, Sequence) and not isinstance(value, str):
             items = [self.any(item, f"{path}[{i}]") for i, item in enumerate(value)]
             return tuple(item for item in items if item is not ABSENT)
-        if isinstance(value, str) and has_controls(value):
-            raise ProblemError(f"scene.{path}", value, "text without control characters")
         if not isinstance(value, Mapping):
             return value
         if "array" in value:

@@ -14,14 +14,12 @@ from ..kernels import prepare
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
-from ..settings import Settings
+from ..settings import MOST_STEPS, Settings
 from ..simulation import Progress, Tell, run_engine
 from ..solvers.rows import Floats
-from .checks import choice, count, file_path, flag, positive_number, shown
+from .checks import count, file_path, flag, shown
 from .engine import STEPPER, TowerEngine
-from .framework import BRACINGS
-from .initial_collapse import COORDINATES
-from .loop import LoopOptions
+from .loop import LoopOptions, loop_options
 from .symmetry import mirror_of
 
 if TYPE_CHECKING:
@@ -29,17 +27,7 @@ if TYPE_CHECKING:
     from .tower import Tower
 
 __all__ = ["Progress", "collapse"]
-CHOICES = {
-    "method": ("position", "acceleration"),
-    "lengths": ("original", "previous", "penalty"),
-    "sides": ("plain", "turning"),
-    "coordinates": COORDINATES,
-    "bracing": BRACINGS,
-    "edges": ("separating", "paper"),
-}
 SUFFIXES = (".h5", ".hdf5")
-MOST_STEPS, MOST_PASSES = 10**9, 1000
-EXACT_PASSES = 8  # default number of passes where constraints are corrected
 LEAST_MOTION, MOST_MOTION = 1e-15, 1e6  # of a brick per step, in shortest sides: less is lost to rounding
 MOST_FALL = 10.0  # free fall per step, in shortest sides: with more, bricks pass each other within a step
 
@@ -107,26 +95,6 @@ def collapse(
         raise ProblemError("progress", shown(progress), "a function of one Progress")
     target = _target(output, flag("overwrite", overwrite))
     return _run(tower, options, start, settings, target, progress, overwrite)
-
-
-def loop_options(step: Any, passes: Any, penalty: Any, words: dict[str, Any], flags: dict[str, Any]) -> LoopOptions:
-    """Validates the options of `collapse`; `words` are those of CHOICES, `flags` are truth values."""
-    h = float(positive_number("step", step))
-    lengths = choice("lengths", words["lengths"], CHOICES["lengths"])
-    if words["coordinates"] is None:
-        words["coordinates"] = "framework" if lengths == "penalty" else "reduced"
-    for name, value in words.items():
-        choice(name, value, CHOICES[name])
-    exact = words["method"] == "position" and lengths == "original" and words["sides"] == "plain"
-    many = (EXACT_PASSES if exact else 1) if passes is None else count("passes", passes, MOST_PASSES)
-    if many > 1 and not exact:
-        raise ProblemError("passes", passes, "1, or method='position', lengths='original', sides='plain'")
-    if lengths == "penalty" and (words["coordinates"] != "framework" or words["method"] != "position"):
-        wanted = "coordinates='framework' and method='position': reduced coordinates have no bars"
-        raise ProblemError("lengths", lengths, wanted)
-    weight = float(positive_number("penalty", penalty))
-    checked: dict[str, Any] = {name: flag(name, value) for name, value in flags.items()}
-    return LoopOptions(h, **words, passes=many, penalty=weight, **checked)
 
 
 def _check_motion(tower: Tower, step: float, start: Any) -> None:

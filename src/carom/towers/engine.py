@@ -19,8 +19,9 @@ from ..settings import Settings
 from ..solvers.rows import Floats
 from ..stepping.report import ContactImpulses, totals_2d
 from ..world import State, World
+from .checks import check_fields
 from .files import parse, tower_to_toml
-from .loop import Loop, LoopOptions, StepReport
+from .loop import CHOICES, Loop, LoopOptions, StepReport, loop_options
 from .reduced import Complexes
 
 if TYPE_CHECKING:
@@ -159,13 +160,22 @@ def _no_impulses() -> ContactImpulses:
     return ContactImpulses(none, none, vectors, vectors, np.empty(0), np.empty(0))
 
 
+def _recorded_options(settings: Settings) -> LoopOptions:
+    """The options of the loop from the settings of a file."""
+    given = {"method": settings.stepper.removeprefix(STEPPER), **dict(settings.law_options)}
+    flags = {name: given.pop(name, True) for name in ("feedback", "keep_symmetry")}
+    passes, penalty = given.pop("passes", None), given.pop("penalty", 100.0)
+    check_fields(given, CHOICES, CHOICES, "settings.law_options")
+    return loop_options(settings.step, passes, penalty, given, flags)
+
+
 def restored(world: World, settings: Settings, memory: dict[str, np.ndarray]) -> TowerEngine:
     """The engine of an interrupted run at a checkpoint."""
     if "tower" not in memory:
         raise ProblemError("checkpoint", "no tower", "a run of a version that stores it: start the collapse again")
     prepare(["towers"])
     tower = parse(memory["tower"].tobytes().decode(), "the tower of the checkpoint")
-    options = LoopOptions(settings.step, settings.stepper.removeprefix(STEPPER), **dict(settings.law_options))
+    options = _recorded_options(settings)
     engine = TowerEngine(tower, world, options, np.zeros((tower.count, 3)))
     engine.remember(memory)
     return engine

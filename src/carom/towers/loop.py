@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
+from .checks import choice, count, flag, positive_number
 from .contacts import contact_table
-from .framework import FrameworkCoordinates
+from .framework import BRACINGS, FrameworkCoordinates
+from .initial_collapse import COORDINATES
 from .near_contacts import Layout, edge_geometry, near_contacts
 from .projection import Projection
 from .reduced import ReducedCoordinates
@@ -26,6 +29,16 @@ if TYPE_CHECKING:
 
 GAP_ROUNDING = 4e-16  # in extents of the tower: accuracy of gaps
 RESTING = 1e-9  # in units of g step^2: smaller motions of a brick at rest are ignored
+MOST_PASSES = 1000
+EXACT_PASSES = 8  # default number of passes where constraints are corrected
+CHOICES = {
+    "method": ("position", "acceleration"),
+    "lengths": ("original", "previous", "penalty"),
+    "sides": ("plain", "turning"),
+    "coordinates": COORDINATES,
+    "bracing": BRACINGS,
+    "edges": ("separating", "paper"),
+}
 SLACK = 0.05  # in shortest sides: detection margin in addition to the motion without contacts
 
 
@@ -44,6 +57,26 @@ class LoopOptions:
     edges: str = "separating"
     feedback: bool = True
     keep_symmetry: bool = True
+
+
+def loop_options(step: Any, passes: Any, penalty: Any, words: dict[str, Any], flags: dict[str, Any]) -> LoopOptions:
+    """Validates the options of a collapse; `words` are those of CHOICES, `flags` are truth values."""
+    h = float(positive_number("step", step))
+    lengths = choice("lengths", words["lengths"], CHOICES["lengths"])
+    if words["coordinates"] is None:
+        words["coordinates"] = "framework" if lengths == "penalty" else "reduced"
+    for name, value in words.items():
+        choice(name, value, CHOICES[name])
+    exact = words["method"] == "position" and lengths == "original" and words["sides"] == "plain"
+    many = (EXACT_PASSES if exact else 1) if passes is None else count("passes", passes, MOST_PASSES)
+    if many > 1 and not exact:
+        raise ProblemError("passes", passes, "1, or method='position', lengths='original', sides='plain'")
+    if lengths == "penalty" and (words["coordinates"] != "framework" or words["method"] != "position"):
+        wanted = "coordinates='framework' and method='position': reduced coordinates have no bars"
+        raise ProblemError("lengths", lengths, wanted)
+    weight = float(positive_number("penalty", penalty))
+    checked: dict[str, Any] = {name: flag(name, value) for name, value in flags.items()}
+    return LoopOptions(h, **words, passes=many, penalty=weight, **checked)
 
 
 @dataclass

@@ -14,12 +14,12 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ProblemError, printable
+from ..errors import ProblemError, check_texts, printable
 from ..geometry.rotations import velocity_components
 from ..hdf5 import SIGNATURE, Structure, check_structure, superblock
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
-from ..settings import Settings
+from ..settings import WHOLE_STEP, Settings
 from ..stepping.report import FRICTION_SHAPE, step_table
 from ..world import State, World
 from .checkpoint import Checkpoints, current
@@ -204,7 +204,9 @@ def _write_json(group: h5py.Group, name: str, data: Any) -> None:
 
 def read_json(group: h5py.Group, name: str) -> Any:
     """The JSON text of a dataset, parsed."""
-    return json.loads(group[name][()])
+    data = json.loads(group[name][()])
+    check_texts(name, data)
+    return data
 
 
 def open_to_read(path: Path) -> h5py.File:
@@ -293,6 +295,7 @@ def check_file(file: h5py.File, path: Path | None, structure: Structure) -> None
             if text_of(file.attrs["checksum"]) != structure.digest:
                 raise ValueError("the checksum of its header does not match")
             _check_tables(file)
+            _check_settings(file)
     except BaseException:
         file.close()
         raise
@@ -324,6 +327,16 @@ def _check_tables(file: h5py.File) -> None:
         raise ValueError("the end of the run does not fit the checkpoint")
 
 
+def _check_settings(file: h5py.File) -> None:
+    """Raises ProblemError for settings that are none, and ValueError unless they fit the rest of the file."""
+    settings, record = read_settings(file), current(file["checkpoint"])[0]
+    if text_of(file.attrs["law"]) != settings.law or settings.impulses != ("impulses" in file):
+        raise ValueError("its settings do not fit its content")
+    number, time = int(record["step"]), float(record["time"])
+    if not (0 <= number <= settings.steps and abs(time - number * settings.step) <= WHOLE_STEP * settings.step):
+        raise ValueError(f"its settings do not fit step {number} at time {time:g} of its checkpoint")
+
+
 def text_of(value: Any) -> str:
     """The text of an attribute."""
     return printable(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
@@ -334,7 +347,11 @@ def reading(path: Path | None) -> Iterator[None]:
     """Translates the errors that h5py raises on damaged bytes into one ProblemError."""
     try:
         yield
-    except (ProblemError, MemoryError):
+    except ProblemError as error:
+        if path is None or str(error).startswith(str(path)):
+            raise
+        raise ProblemError(error.field, error.value, error.expected, f"{path}: {error}") from None
+    except MemoryError:
         raise
     except Exception as error:  # h5py raises errors of many kinds on damaged bytes
         detail = " ".join(str(error).split())[:120]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ...errors import ProblemError, has_controls
+from ...errors import ProblemError, check_texts, has_controls
 from ...files import read_file
 
 if sys.version_info >= (3, 11):
@@ -18,7 +18,6 @@ else:
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"^\s*([A-Za-z0-9_.\"' -]+?)\s*=")
 _SEPARATORS = re.compile(r"[=,{}\[\]]")
-_SPECIAL = re.compile(r"\\[uUxeb]|[\x7f-\x9f]")  # what may stand for control characters
 DEEPEST = 100  # parts of a key
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*')
 
@@ -28,24 +27,11 @@ def parse(text: str, name: str) -> dict[str, Any]:
     try:
         _check_depth(text)
         document = tomllib.loads(text)
-        if _SPECIAL.search(text):
-            _check_text(document)
+        if "\\" in text or has_controls(text):
+            check_texts("text", document)
         return document
     except (ValueError, RecursionError) as wrong:  # numbers with thousands of digits, deeply nested lists
         raise ProblemError(name, str(wrong), "TOML", f"{name}: not valid TOML: {wrong}") from None
-
-
-def _check_text(value: Any) -> None:
-    """Refuses control characters in texts and keys: printed, they could change the terminal. Line ends are fine."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _check_text(key)
-            _check_text(item)
-    elif isinstance(value, list):
-        for item in value:
-            _check_text(item)
-    elif isinstance(value, str) and has_controls(value):
-        raise ValueError(f"a text with control characters: {value!r}")
 
 
 def _check_depth(text: str) -> None:
