@@ -37,7 +37,9 @@ KNOWN = {NIL, SPACE, TYPE, OLD_FILL, FILL, LAYOUT, FILTERS, ATTRIBUTE, CONTINUED
 CONSTANT = ("/scene", "/settings", "/world")  # groups and datasets that do not change during a run
 VARYING = {b"finished", b"state_hash", b"checksum"}  # attributes that do, or that are not part of the digest
 REFUSED = {0x02: "links of a newer format", 0x06: "links of a newer format", 0x07: "external storage"}
-NUMBERS_AND_TEXT = {0, 1, 3, 6, 8}  # classes of datatypes: integer, float, text, compound, enumeration
+INTEGER, FLOAT, TEXT, COMPOUND, ENUMERATION = 0, 1, 3, 6, 8  # classes of datatypes
+NUMBERS_AND_TEXT = {INTEGER, FLOAT, TEXT, COMPOUND, ENUMERATION}
+TYPE_PROPERTIES = {INTEGER: 4, FLOAT: 12, TEXT: 0}  # bytes behind the first eight of a datatype
 COMPACT, CONTIGUOUS, CHUNKED = 0, 1, 2  # classes of layouts
 FILTER_CHAINS: tuple[list[int], ...] = ([2, 1], [1], [])  # shuffle and gzip, gzip alone, none
 
@@ -53,6 +55,7 @@ class Structure:
     # Start and stop, in bytes of the file, of what the next checkpoint may overwrite: contiguous datasets of
     # /checkpoint, and chunks that are not full.
     loose: list[tuple[int, int]]
+    sizes: dict[str, int]  # bytes of each dataset after decompression, by path
 
 
 class Damaged(ValueError):
@@ -105,6 +108,7 @@ class _Walk:
         self.chunks: list[NDArray[np.int64]] = []  # (k, 2) the same of chunks
         self.loose: list[tuple[int, int]] = []
         self.constant: list[bytes] = []
+        self.sizes: dict[str, int] = {}
 
     def check(self) -> Structure:
         self._object(self.top.root, "", 0)
@@ -112,7 +116,8 @@ class _Walk:
         spans = spans[np.argsort(spans[:, 0], kind="stable")]
         if (spans[1:, 0] < spans[:-1, 1]).any():
             raise Damaged("two of its blocks overlap")
-        return Structure(hashlib.sha256(b"\0".join(sorted(self.constant))).hexdigest(), self.loose)
+        digest = hashlib.sha256(b"\0".join(sorted(self.constant))).hexdigest()
+        return Structure(digest, self.loose, self.sizes)
 
     def block(self, address: int, count: int, what: str) -> bytes:
         """The bytes of a block that belongs to `what` alone."""
@@ -174,7 +179,7 @@ class _Walk:
         at, unit = {1: (8, 8), 2: (8, 1), 3: (9, 1)}.get(version, (0, 1))
         start = at + -(-name // unit) * unit
         kinds = body[start : start + kind]
-        if not at or flags & 3 * (version > 1) or _item_size(kinds, path) < 0 or kinds[0] & 15 == 6:
+        if not at or flags & 3 * (version > 1) or _item_size(kinds, path) < 0 or kinds[0] & 15 == COMPOUND:
             raise Damaged(f"an attribute of {path} is damaged")
         if body[at : at + name].rstrip(b"\0") not in VARYING or path != "/":
             self.constant.append(path.encode() + body)
@@ -269,7 +274,7 @@ class _Walk:
             raise Damaged(f"{path} has no shape or no type")
         shape, item = _shape(messages[SPACE], path), _item_size(messages[TYPE], path)
         layout = messages[LAYOUT]
-        nbytes = math.prod(shape) * item
+        nbytes = self.sizes[path] = math.prod(shape) * item
         parts = [messages.get(k, b"") for k in (TYPE, OLD_FILL, FILL, FILTERS)]
         if path.startswith(CONSTANT):
             parts.append(repr(shape).encode())
@@ -382,10 +387,59 @@ def _shape(space: bytes, path: str) -> tuple[int, ...]:
 
 
 def _item_size(kind: bytes, path: str) -> int:
-    size = struct.unpack_from("<I", _exactly(kind, 8, path), 4)[0]
-    if kind[0] & 15 not in NUMBERS_AND_TEXT or not size:
+    """Bytes of a value of a datatype, all parts of which must be numbers and text of fixed length."""
+    if _type_end(kind, 0, path) > len(kind):
+        raise Damaged(f"the type of {path} is incomplete")
+    return _type_size(kind, 0, path)
+
+
+def _type_size(kind: bytes, at: int, path: str) -> int:
+    size = struct.unpack_from("<I", _exactly(kind[at : at + 8], 8, path), 4)[0]
+    if kind[at] & 15 not in NUMBERS_AND_TEXT or not size:
         raise Damaged(f"{path} holds neither numbers nor text")
     return int(size)
+
+
+def _type_end(kind: bytes, at: int, path: str, level: int = 0) -> int:
+    """The end of the datatype that begins at byte `at`, after a check of the members of compound types.
+
+    A member of variable length, or a reference, would be read from a place that no block of the structure names.
+    """
+    size, version, what = _type_size(kind, at, path), kind[at] >> 4, kind[at] & 15
+    members = struct.unpack_from("<H", kind, at + 1)[0]
+    at += 8
+    if what in TYPE_PROPERTIES:
+        return at + TYPE_PROPERTIES[what]
+    if not 1 <= version <= 3 or level == LEVELS:
+        raise Damaged(f"the type of {path} has an unknown version, or is nested too deeply")
+    if what == ENUMERATION:
+        if kind[at : at + 1] and kind[at] & 15 != INTEGER:
+            raise Damaged(f"{path} holds neither numbers nor text")
+        at = _type_end(kind, at, path, level + 1)
+        for _ in range(members):
+            at = _name_end(kind, at, version, path)
+        return at + members * size
+    for _ in range(members):
+        at = _name_end(kind, at, version, path)
+        width = 4 if version < 3 else max(1, -(-size.bit_length() // 8))
+        offset = int.from_bytes(_exactly(kind[at : at + width], width, path), "little")
+        at += width
+        if version == 1:  # number of dimensions, which must be 0, and what belongs to them
+            if kind[at : at + 1] != b"\0":
+                raise Damaged(f"{path} holds neither numbers nor text")
+            at += 28
+        if offset + _type_size(kind, at, path) > size:
+            raise Damaged(f"the type of {path} is damaged")
+        at = _type_end(kind, at, path, level + 1)
+    return at
+
+
+def _name_end(kind: bytes, at: int, version: int, path: str) -> int:
+    """The end of a name in a datatype, which is padded to a multiple of 8 bytes before version 3."""
+    stop = kind.find(b"\0", at)
+    if stop < 0:
+        raise Damaged(f"the type of {path} is incomplete")
+    return stop + 1 if version == 3 else at + -(-(stop + 1 - at) // 8) * 8
 
 
 def _filters(body: bytes | None, path: str) -> list[int]:

@@ -11,16 +11,21 @@ from __future__ import annotations
 import io
 import os
 import stat
+import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ..files import limit
 
 PAGE = 4096  # bytes
 USER_BLOCK = 512  # bytes before the superblock of HDF5
 MAGIC = b"caromredo2\0\0\0\0\0\0"  # first bytes of a journal
 HEAD = b"carom trajectory"  # first bytes of a trajectory
 ID = 16  # bytes
+LEAST_MEMORY = 128 << 20  # bytes that reading a file may take in any case
+EXPANSION = 50  # and multiple of its size on disk: tables of steps, whose times are noise, shrink to a 17th at best
 UNKNOWN = -1  # the number of commits, if the process died while it was written
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 Pages = dict[int, bytearray]  # page number -> content
@@ -105,10 +110,22 @@ def journal_of(path: Path) -> Path:
     return path.with_name(path.name + ".journal")
 
 
-def read_journal(path: Path, head: Head) -> Journal | None:
-    """The journal beside the file `path` with this head.
+def memory_bound(raw: io.FileIO | io.BytesIO) -> int:
+    """Bytes of memory that reading a file, or its journal, may take at once.
 
-    None if there is none, or it is incomplete, damaged, a link, or belongs to another file.
+    It is proportional to what the file takes on disk: a few kilobytes may declare any size, by compressed zeros or by
+    holes of a sparse file.
+    """
+    if isinstance(raw, io.BytesIO):
+        return limit(max(LEAST_MEMORY, EXPANSION * raw.getbuffer().nbytes))
+    status = os.fstat(raw.fileno())
+    return limit(max(LEAST_MEMORY, EXPANSION * min(status.st_size, 512 * getattr(status, "st_blocks", sys.maxsize))))
+
+
+def read_journal(path: Path, head: Head, file: io.FileIO | io.BytesIO) -> Journal | None:
+    """The journal beside the open file `file`, which has the name `path` and this head.
+
+    None if there is none, or it is incomplete, damaged, a link, or belongs to another file. Sizes are checked first.
     """
     try:
         handle = os.open(journal_of(path), os.O_RDONLY | NO_LINK)
@@ -117,10 +134,13 @@ def read_journal(path: Path, head: Head) -> Journal | None:
     with io.FileIO(handle, "rb") as raw:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
-        start = MAGIC + head.identity
-        if raw.read(len(start)) != start:
+        start = raw.read(len(MAGIC) + ID + 24)
+        whole = len(start) + int.from_bytes(start[-8:], "little") * (8 + PAGE) + 4
+        if not start.startswith(MAGIC + head.identity) or os.fstat(handle).st_size != whole:
             return None
-        return unpacked(start + raw.readall())
+        journal = unpacked(start + raw.read(whole)) if whole <= memory_bound(file) else None
+    # A commit writes what lies behind the end of the file before its journal: the file is never smaller than it says.
+    return journal if journal is not None and journal.size <= file.seek(0, os.SEEK_END) else None
 
 
 def new_file(path: Path) -> io.FileIO:

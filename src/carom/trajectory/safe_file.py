@@ -288,7 +288,7 @@ def open_safely(path: Path, raw: io.FileIO) -> SafeFile:
     left alone.
     """
     head = read_head(raw)
-    journal = None if head is None else read_journal(path, head)
+    journal = None if head is None else read_journal(path, head, raw)
     if journal is not None and head is not None and journal.follows(head):
         safe = SafeFile(raw, journal.size, path, journal.pages)
         safe._apply()

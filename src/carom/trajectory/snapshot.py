@@ -12,22 +12,25 @@ import time
 from pathlib import Path
 
 from ..hdf5 import Damaged, Structure, check_structure, superblock
-from .journal import PAGE, UNKNOWN, USER_BLOCK, Head, Journal, Pages, read_head, read_journal
+from .journal import PAGE, UNKNOWN, USER_BLOCK, Head, Journal, Pages, memory_bound, read_head, read_journal
 from .safe_file import SafeFile
 
 TRIES = 200  # times that a state is read again because a commit came in between
+AT_ONCE = ("/frames/step", "/frames/time")  # arrays of the frames that are read as a whole
 PAUSE = 0.01  # seconds between two of them
 
 
 class PageCache:
-    """Reads parts of a file by whole pages and keeps them; `pages` are there already."""
+    """Reads parts of a file by whole pages and keeps them, up to `most` bytes; `pages` are there already."""
 
-    def __init__(self, raw: io.FileIO | io.BytesIO, pages: Pages) -> None:
-        self.raw, self.pages = raw, pages
+    def __init__(self, raw: io.FileIO | io.BytesIO, pages: Pages, most: int) -> None:
+        self.raw, self.pages, self.most = raw, pages, most
 
     def read(self, at: int, count: int) -> bytes:
         """`count` bytes from `at` on, or fewer at the end of the file."""
         first, last = at // PAGE, -(-(at + count) // PAGE)
+        if (len(self.pages) + last - first) * PAGE > self.most:
+            raise Damaged(f"it has more than {self.most:,} bytes to read at once")
         missing = [page for page in range(first, last) if page not in self.pages]
         if missing:
             self.raw.seek(missing[0] * PAGE)
@@ -48,7 +51,7 @@ def snapshot(path: Path | None, raw: io.FileIO | io.BytesIO) -> tuple[SafeFile, 
         head = read_head(raw)
         if head is None:
             raise Damaged("its first bytes are damaged")
-        journal = None if path is None else read_journal(path, head)
+        journal = None if path is None else read_journal(path, head, raw)
         if journal is not None and not journal.follows(head):
             journal = None
         try:
@@ -59,7 +62,7 @@ def snapshot(path: Path | None, raw: io.FileIO | io.BytesIO) -> tuple[SafeFile, 
         else:
             if not _changed(path, raw, head, journal):
                 pages, structure = found
-                end = superblock(PageCache(raw, pages).read(USER_BLOCK, 96)).end
+                end = superblock(PageCache(raw, pages, memory_bound(raw)).read(USER_BLOCK, 96)).end
                 return SafeFile(raw, end, None, pages), structure
         time.sleep(PAUSE)
     raise Damaged("it changes all the time")
@@ -67,10 +70,15 @@ def snapshot(path: Path | None, raw: io.FileIO | io.BytesIO) -> tuple[SafeFile, 
 
 def _copied(raw: io.FileIO | io.BytesIO, journal: Journal | None) -> tuple[Pages, Structure]:
     """Pages with all bytes that the next commit may change, and the structure of the file."""
-    cache = PageCache(raw, {} if journal is None else {page: data[:] for page, data in journal.pages.items()})
+    most = memory_bound(raw)
+    cache = PageCache(raw, {} if journal is None else {page: data[:] for page, data in journal.pages.items()}, most)
     size = raw.seek(0, io.SEEK_END)
     size = size if journal is None else max(size, journal.size)
     structure = check_structure(cache.read, USER_BLOCK, size)
+    # Readers need all but the arrays of the frames as a whole.
+    at_once = sum(size for path, size in structure.sizes.items() if not path.startswith("/frames/") or path in AT_ONCE)
+    if at_once > most:
+        raise Damaged(f"its tables have {at_once:,} bytes, and at most {most:,} may be in a file of its size")
     for start, stop in structure.loose:
         cache.read(start, stop - start)
     return cache.pages, structure
@@ -83,7 +91,7 @@ def _changed(path: Path | None, raw: io.FileIO | io.BytesIO, head: Head, journal
     """
     if path is None:
         return False
-    newer = read_journal(path, head)
+    newer = read_journal(path, head, raw)
     now = read_head(raw)
     if now is None:
         return False
