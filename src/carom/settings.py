@@ -81,6 +81,14 @@ class Settings:
         """Simulated time of the whole run."""
         return self.step * self.steps
 
+    @property
+    def recorded_impulses(self) -> str:
+        """Of which steps the impulses are recorded, for summaries; empty if they are not."""
+        if not self.impulses:
+            return ""
+        share = f"of the step before each frame only, one step in {self.frame_every:,}"
+        return "of every step" if self.frame_every == 1 else share
+
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON values, for a file."""
         return {**asdict(self), "law_options": dict(self.law_options)}

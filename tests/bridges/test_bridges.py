@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom import catalogue
+from carom import ProblemError, catalogue
 from carom.engines.placement import place
 from carom.engines.worker import run
 
@@ -114,3 +114,49 @@ def test_pybullet_refuses_bodies_with_joints():
     with pytest.raises(ProblemError, match="joints"):
         PybulletBridge(client).detect()
     pybullet.disconnect(client)
+
+
+def hinge_cradle(integrator):
+    """Five pendulums of length 2 whose bobs touch; the first one is released at 0.35 rad."""
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+    bob = (
+        '<body pos="{} 0 0"><joint type="hinge" axis="0 1 0"/>'
+        '<geom type="sphere" pos="0 0 -2" size="0.5" mass="1" condim="1" gap="0.05"/></body>'
+    )
+    bobs = "".join(bob.format(x) for x in range(5))
+    option = f'<option timestep="1e-3" integrator="{integrator}"><flag energy="enable"/></option>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{bobs}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    data.qpos[0] = 0.35
+    return mujoco, model, data
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast"])
+def test_mujoco_integrators_of_a_hinge_cradle(integrator):
+    """Energy is kept for 4 s as far as the integrator of first order keeps it: 0.2 percent of that of the release."""
+    mujoco, model, data = hinge_cradle(integrator)
+    from carom.bridges.mujoco import MujocoBridge
+
+    mujoco.mj_forward(model, data)
+    before, released = data.energy.sum(), 9.81 * 2.0 * (1.0 - np.cos(0.35))
+    bridge = MujocoBridge(model, data, law="gr", restitution=1.0)
+    for _ in range(4000):
+        bridge.step()
+    mujoco.mj_forward(model, data)
+    assert data.energy.sum() == pytest.approx(before, abs=3e-3 * released)
+
+
+def test_mujoco_refuses_runge_kutta_with_joints():
+    """It lost 11 percent of the energy of the cradle in 4 s. The option can change after the bridge is made."""
+    mujoco, model, data = hinge_cradle("RK4")
+    from carom.bridges.mujoco import MujocoBridge
+
+    with pytest.raises(ProblemError, match=r"integrator.*RK4.*Euler, implicit or implicitfast"):
+        MujocoBridge(model, data)
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    bridge = MujocoBridge(model, data)
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    before = data.qvel.copy()
+    with pytest.raises(ProblemError, match="implicitfast"):
+        bridge.step()
+    assert (data.qvel == before).all() and data.time == 0.0

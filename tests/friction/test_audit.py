@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,14 @@ def test_the_corner_of_a_pyramid_is_beyond_the_disk():
 def test_without_friction_there_is_no_model():
     assert carom.solve_impact(slider(0.0)).friction_model is None
     assert carom.solve_impact(slider(0.1), "sqm").friction_model == "own"
+
+
+@pytest.mark.parametrize("law", carom.laws.names())
+@pytest.mark.parametrize("speed", [0.0, 1.0, 1e-300])
+def test_nothing_that_moves_gives_finite_measures(law, speed):
+    """Both scales of the work of friction are then the smallest number, and their product is 0."""
+    problem = carom.ImpactProblem.from_discs([[0, 0], [1, 0]], 0.5, 1.0, [[0, 0, 0], [speed, 0, 0]], friction=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audit = carom.solve_impact(problem, law).audit()
+    assert all(np.isfinite(m.value) for m in audit.measures)

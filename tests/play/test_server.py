@@ -151,6 +151,13 @@ def test_pages_of_other_sites_are_refused(server):
     assert "its own address" not in answer["error"]
 
 
+@pytest.mark.parametrize("path", [*PAGE, "/api/start", "/api/compiling", "/nothing"])
+def test_nothing_is_answered_to_another_address(server, path):
+    """The page itself neither: a site elsewhere can give its own name the address of this machine."""
+    status, answer = ask(server, path, headers={"Host": "elsewhere.example"})
+    assert status == 400 and "its own address" in answer["error"]
+
+
 def test_a_number_too_large_for_a_float_gets_a_message():
     with pytest.raises(ProblemError, match=r"restitution.*from 0 to 1"):
         RESTITUTION.check(10**400)

@@ -54,6 +54,10 @@ CASES = {
     "ragged velocity": (lambda: matrices(velocity=[[1, 2], [3]]), "velocity", "array of real numbers"),
     "tangents of the wrong number": (lambda: matrices(tangents=np.ones((3, 2))), "tangents", "1 or 2 rows"),
     "planes that are none": (lambda: discs(planes=[3]), r"planes[0]", "point, unit normal"),
+    "planes that are a number": (lambda: discs(planes=7), "planes", "list of pairs"),
+    "tolerance that is a text": (lambda: discs(tolerance="x"), "tolerance", "a number not below 0"),
+    "tolerances": (lambda: discs(tolerance=[1e-6, 1e-6]), "tolerance", "a number"),
+    "ragged mass matrix": (lambda: matrices(mass=[[2, []], [0.1, 1]]), "mass", "array of real numbers"),
     "normal that is no unit vector": (lambda: discs(planes=[([0, 0], [0, 2])]), r"planes[0]", "unit normal"),
     # not numbers
     "NaN velocity": (lambda: matrices(velocity=[nan, 0]), "velocity", "nan at index 0.*finite"),

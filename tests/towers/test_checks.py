@@ -100,6 +100,11 @@ TOWERS = {
         bricks((1e12, 0.5, 1, 1)),
         "bricks[0]: got a corner at (1e+12, 0); expected bricks within 1e+08 times the shortest side (1) of the origin",
     ),
+    "a pin too far for doubles": (
+        lambda: Tower.from_bricks([(0, 0.5, 1, 1)], pins=[(0, -1, (1e15, 0.5))]),
+        "pins[0].at: got (1000000000000000.0, 0.5); expected a point within 1e+08 times the shortest side (1) "
+        "of the origin",
+    ),
     "too thin for doubles": (
         bricks((0, 5e-31, 1, 1e-30)),
         "bricks[0]: got a corner at (-0.5, 0); expected bricks within 1e+08 times the shortest side (1e-30) "

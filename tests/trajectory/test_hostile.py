@@ -10,7 +10,9 @@ import pytest
 from tests.trajectory import small
 
 from carom import ProblemError
+from carom.hdf5 import Damaged, _item_size, check_structure
 from carom.trajectory import Recorder, Trajectory
+from carom.trajectory.journal import USER_BLOCK
 
 MANY = 20_000  # steps of a writer that is stopped before
 
@@ -53,7 +55,31 @@ def text_elsewhere(file, _):
     file.attrs["scene"] = "text of variable length"
 
 
-@pytest.mark.parametrize("forge", [external_storage, soft_link, external_link, virtual, text_elsewhere])
+def member_of_variable_length(file, _):
+    """The values of such a member lie in a heap, to which no checked block leads."""
+    dtype = np.dtype([("time", "f8"), ("text", h5py.string_dtype())])
+    del file["frames/time"]
+    file.create_dataset("frames/time", (11,), dtype)
+
+
+def nested_member_of_variable_length(file, _):
+    inner = np.dtype([("text", h5py.string_dtype())])
+    del file["frames/time"]
+    file.create_dataset("frames/time", (11,), np.dtype([("a", "i4"), ("b", inner)]))
+
+
+def reference_member(file, _):
+    del file["frames/time"]
+    file.create_dataset("frames/time", (11,), np.dtype([("a", "i4"), ("b", h5py.ref_dtype)]))
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        *(external_storage, soft_link, external_link, virtual, text_elsewhere),
+        *(member_of_variable_length, nested_member_of_variable_length, reference_member),
+    ],
+)
 def test_what_lies_outside_is_refused(tmp_path, stopped, forge):
     secret = tmp_path / "secret"
     secret.write_bytes(b"s" * 4096)
@@ -65,6 +91,30 @@ def test_what_lies_outside_is_refused(tmp_path, stopped, forge):
             act(stopped)
         assert len(str(refusal.value)) <= 500
     assert stopped.read_bytes() == before and secret.read_bytes() == b"s" * 4096
+
+
+@pytest.mark.parametrize("forge", [member_of_variable_length, nested_member_of_variable_length, reference_member])
+def test_the_structure_check_alone_refuses_such_members(stopped, forge):
+    """Before the HDF5 library reads the file."""
+    with h5py.File(stopped, "r+", libver="earliest") as file:
+        forge(file, "")
+    data = stopped.read_bytes()
+    with pytest.raises(Damaged, match="frames/time holds neither numbers nor text"):
+        check_structure(lambda at, count: data[at : at + count], USER_BLOCK, len(data))
+
+
+def test_other_compound_types_are_accepted():
+    inner = np.dtype([("flag", "?"), ("text", "S7")])
+    kind = h5py.h5t.py_create(np.dtype([("x", "f8"), ("number", "i2"), ("inner", inner)]), logical=True)
+    encoded = kind.encode()[2:]  # without the header of the encoding
+    assert _item_size(encoded, "x") == kind.get_size() == 18
+    number = h5py.h5t.py_create(np.dtype("i2")).encode()[2:]
+    third = b"\x36\x02\0\0\x04\0\0\0" + b"a\0\0" + number + b"bc\0\x02" + number  # version 3 of the datatype
+    assert _item_size(third, "x") == 4
+    text = h5py.h5t.py_create(h5py.string_dtype(), logical=True).encode()[2:]
+    for wrong in (third[:-4], third.replace(b"\x02" + number, b"\x03" + number), third.replace(number, text)):
+        with pytest.raises(Damaged):
+            _item_size(wrong, "x")
 
 
 def test_a_part_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):

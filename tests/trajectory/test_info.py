@@ -34,6 +34,7 @@ def test_the_screen_of_a_finished_run(tmp_path, capsys):
     assert digest in out
     assert "0.4 in 40 steps" in out
     assert "21, one every 2 steps, with impulses" in out
+    assert "impulses    of the step before each frame only, one step in 2" in out
     assert "--resume" not in out
     assert all(len(line.rstrip()) <= 80 for line in out.splitlines()), "it fits a plain terminal"
 

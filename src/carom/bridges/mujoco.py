@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..laws import Law
 from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
@@ -23,12 +24,23 @@ class MujocoBridge(Bridge):
     MuJoCo has no coefficient of restitution; None means 1. Its friction is that of contacts with condim 3 and more.
     Give geoms a `gap` of at least the distance covered in one step: MuJoCo then reports contacts before bodies overlap,
     and its own springs do not act on them.
+
+    Models with joints need one of MuJoCo's integrators that evaluate forces once per step: Euler, implicit or
+    implicitfast. RK4 evaluates them at later instants too, at which its own contacts act on links that joints accelerate
+    toward each other, and loses energy. Free bodies may have any integrator.
     """
 
     def __init__(self, model: Any, data: Any, law: str | Law = "gr", **options: Any) -> None:
         """`options` are those of `Bridge`: restitution, touch, threshold."""
         super().__init__(law, **options)
         self.model, self.data = model, data
+        self._check_integrator()
+
+    def _check_integrator(self) -> None:
+        """Refuses RK4 for models with joints; the option of the model may change at any time."""
+        jointed = bool((np.asarray(self.model.jnt_type) != int(mujoco.mjtJoint.mjJNT_FREE)).any())
+        if jointed and self.model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+            raise ProblemError("integrator", "RK4 in a model with joints", "Euler, implicit or implicitfast")
 
     @property
     def time_step(self) -> float:
@@ -36,6 +48,7 @@ class MujocoBridge(Bridge):
 
     def detect(self) -> tuple[ImpactProblem, Floats] | None:
         model, data = self.model, self.data
+        self._check_integrator()
         mujoco.mj_fwdPosition(model, data)
         contacts = [c for c in data.contact[: data.ncon] if min(c.geom) >= 0]  # flexes and skins have no geom
         rows = [self._rows(contact) for contact in contacts]

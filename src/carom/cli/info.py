@@ -63,6 +63,8 @@ def _run_table(facts: dict[str, Any]) -> Table:
     table.add_row("time", _reached(facts))
     every = "every step" if s["frame_every"] == 1 else f"one every {s['frame_every']} steps"
     table.add_row("frames", f"{facts['frames']:,}, {every}" + (", with impulses" if s["impulses"] else ""))
+    if facts["recorded_impulses"]:
+        table.add_row("impulses", facts["recorded_impulses"])
     table.add_row("impacts", outcomes_text(facts["statistics"]["statuses"]))
     table.add_row("tolerance", tolerance_text(s["tolerance"], facts["statistics"]))
     table.add_row("energy", f"{_wide(energy['first'])} → {_wide(energy['last'])}  [dim]{_change(energy)}[/]")

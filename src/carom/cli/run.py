@@ -71,7 +71,7 @@ def run(
     tolerance: str | None = TOLERANCE,
     integrator: str | None = INTEGRATOR,
     frame_rate: float | None = FRAME_RATE,
-    impulses: bool = typer.Option(False, "--impulses", help="Record the contact impulses of each frame."),
+    impulses: bool = typer.Option(False, "--impulses", help="Record the impulses of the step before each frame."),
     restitution_model: str | None = RESTITUTION_MODEL,
     friction_model: str | None = FRICTION_MODEL,
     output: Path | None = typer.Option(
@@ -284,6 +284,8 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     ]
     if facts["cut"]:
         rows.append(("cut", f"{count_text(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
+    if facts["recorded_impulses"]:
+        rows.append(("impulses", f"recorded {facts['recorded_impulses']}"))
     if facts["file"] is not None:
         size = f"{size_text(facts['bytes'])}, {facts['frames']:,} frames"
         rows.append(("file", f"{escape(facts['file'])}  [dim]{size}[/]"))

@@ -93,6 +93,15 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 30  # seconds that an idle connection keeps its thread
 
+    def parse_request(self) -> bool:
+        """Refuses requests to another address and from pages of other sites, whatever they ask for."""
+        if not super().parse_request():
+            return False
+        own = is_own_page(self.server.host, self.headers.get("Host", ""), self.headers.get("Origin"))
+        if not own:
+            self._refuse("this server answers requests to its own address only")
+        return own
+
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path in PAGE:
@@ -138,8 +147,6 @@ class Handler(BaseHTTPRequestHandler):
         return self._answer(lambda: act(body))
 
     def _answer(self, act: Callable[[], dict[str, Any]]) -> None:
-        if not is_own_page(self.server.host, self.headers.get("Host", ""), self.headers.get("Origin")):
-            return self._refuse("this server answers requests to its own address only")
         try:
             text = json_text(act())
         except ProblemError as refusal:

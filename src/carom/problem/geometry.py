@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -53,8 +55,10 @@ def balls(
         raise ProblemError("velocities", f"shape {velocity.shape}", wanted)
     inertia = GYRATION[dimension] * weight * radius**2 if inertias is None else inertias
     inertia = checks.positive("inertias", _one_each("inertias", inertia, n))
-    if not (np.isfinite(tolerance) and tolerance >= 0):
+    if not isinstance(tolerance, Real) or not 0.0 <= tolerance <= LARGEST:
         raise ProblemError("tolerance", tolerance, "a number not below 0")
+    if not isinstance(planes, Iterable):
+        raise ProblemError("planes", planes, "a list of pairs (point, unit normal)")
     touches = [_touching(place, radius, tolerance)]
     touches += [_on_plane(f"planes[{k}]", plane, place, radius, tolerance) for k, plane in enumerate(planes)]
     pairs, normals, gaps = (np.concatenate(column) for column in zip(*touches))

@@ -396,14 +396,16 @@ class ImpactProblem(Shown):
 
 
 def _mass_from_matrix(mass: Any, n: int) -> Mass:
-    if sp.issparse(mass) or np.ndim(mass) == 2:
+    if not sp.issparse(mass):
+        mass = checks.finite("mass", mass)
+    if mass.ndim == 2:
         matrix = checks.symmetric(mass, n)
         off = sp.csr_matrix(matrix - sp.diags(matrix.diagonal()))
         off.eliminate_zeros()
         if off.nnz:
             return GeneralMass(matrix)
         mass = matrix.diagonal()
-    diagonal = checks.finite("mass", mass).ravel()
+    diagonal = mass.ravel()
     if diagonal.size != n:
         raise ProblemError("mass", f"{diagonal.size} numbers", f"shape ({n}, {n}) or ({n},)")
     return DiagonalMass(checks.positive("mass", diagonal)[:, None])

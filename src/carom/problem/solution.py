@@ -228,7 +228,7 @@ def _coulomb(s: ImpactSolution, push: float) -> list[Measure]:
     size = np.linalg.norm(beta, ord=np.inf if boxed else 2, axis=1)
     excess = float((size - bound[:, 0]).max()) / push
     fastest = max(p.contacts.fastest(), np.finfo(float).tiny)
-    along = float((beta * slip).sum(axis=1).max()) / (push * fastest)
+    along = float(((beta / push) * (slip / fastest)).sum(axis=1).max())  # the product of the scales may underflow
     stiff = p.contacts.tangent_diag
     stiff = stiff if boxed else stiff.sum(axis=1, keepdims=True)
     moved = beta - slip / np.where(stiff > 0.0, stiff, np.inf)

@@ -331,7 +331,11 @@ class Tower(Shown):
     # ---- checks
 
     def _check_far(self) -> None:
-        """Checks that double precision resolves the contact tolerance at every corner."""
+        """Checks that double precision resolves the contact tolerance at every corner and pin."""
+        for k, pin in enumerate(self.pins):
+            if not max(map(abs, pin.at)) <= FARTHEST * self.size:
+                wanted = f"a point within {FARTHEST:g} times the shortest side ({self.size:g}) of the origin"
+                raise ProblemError(f"pins[{k}].at", pin.at, wanted)
         if self.size > 0.0 and max(float(np.abs(c).max()) for c in self.corners) <= FARTHEST * self.size:
             return
         for i, corners in enumerate(self.corners):

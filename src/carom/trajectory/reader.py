@@ -209,7 +209,10 @@ class Trajectory(Shown):
         return (self.frame(i) for i in range(len(self)))
 
     def impulses(self, index: int) -> ContactImpulses | None:
-        """Contact impulses of the step that ends at a frame; None if the run did not record them."""
+        """Contact impulses of the step that ends at a frame; None if the run did not record them.
+
+        Impulses of the steps between two frames are not recorded: `settings.recorded_impulses` says how many steps are.
+        """
         if "impulses" not in self._file:
             return None
         i = range(len(self))[index]

@@ -87,3 +87,14 @@ def test_a_ray_meets_the_body_that_is_in_front(made, scene):
 
         assert [hit(center) for center in centers] == list(range(len(centers)))
         assert hit(centers.mean(axis=0) + 10.0 * layout.box.up) == -1
+
+
+def test_the_panel_says_which_impulses_are_recorded(tmp_path):
+    """A frame holds those of its last step only."""
+    from tests.trajectory import small
+
+    for every, words in ((2, "of the step before each frame only, one step in 2"), (1, "of every step")):
+        path = tmp_path / f"{every}.h5"
+        small.whole_run(path, frame_every=every).close()
+        with viewing([path], port=0, play=False) as viewer:
+            assert words in viewer.page.panel.impulses_note.content

@@ -147,6 +147,8 @@ class Panel:
         hint = None if recorded else "not recorded: carom run --impulses"
         dots = self._gui.add_checkbox("Contact points", False)
         arrows = self._gui.add_checkbox("Impulses", False, disabled=not recorded, hint=hint)
+        steps = "; ".join(dict.fromkeys(run.settings.recorded_impulses for run in runs))
+        self.impulses_note = self._gui.add_html(_small(f"impulses {steps}") if recorded else "")
         view = self._gui.add_button_group("Picture", (SHOW_ALL, SAVE))
 
         @dots.on_update

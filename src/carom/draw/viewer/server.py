@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import io
+import logging
 import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -70,7 +71,8 @@ def open_server(host: str, port: int, label: str) -> Any:
 def _own_pages(host: str) -> Iterator[None]:
     """Servers that start in this block refuse requests of other sites' pages, and give the page its own title.
 
-    viser accepts every connection and has options for neither; it passes its handlers to `serve` of websockets.
+    viser accepts every connection and has options for neither; it passes its handlers to `serve` of websockets. That
+    library reports requests that it cannot read with a traceback; its log is dropped.
     """
     from websockets.asyncio import server
 
@@ -88,13 +90,22 @@ def _own_pages(host: str) -> Iterator[None]:
                 answer.headers["Content-Length"] = str(len(answer.body))
             return answer
 
-        return serve(*arguments, process_request=check, **options)
+        return serve(*arguments, process_request=check, **{"logger": _no_log(), **options})
 
     server.serve = guarded  # type: ignore[assignment,misc]
     try:
         yield
     finally:
         server.serve = serve  # type: ignore[misc]
+
+
+@cache
+def _no_log() -> logging.Logger:
+    """A log that nothing reads."""
+    log = logging.getLogger("carom.viewer.connections")
+    log.addHandler(logging.NullHandler())
+    log.propagate = False
+    return log
 
 
 @lru_cache(maxsize=2)
