@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from tests.trajectory import forged
+from fuzz import forgeries as forged
 
 import carom
 from carom import ProblemError

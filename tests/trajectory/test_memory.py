@@ -8,7 +8,9 @@ import h5py
 import numpy as np
 import pytest
 from tests.memory import outcome
-from tests.trajectory import forged, small
+from tests.trajectory import small
+
+from fuzz import forgeries as forged
 
 from carom.trajectory import Recorder, Trajectory
 from carom.trajectory.checkpoint import _record_crc

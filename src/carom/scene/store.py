@@ -64,7 +64,31 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
     read = _Reader(arrays)
     values = {f.name: read.any(meta[f.name], f.name) for f in dataclasses.fields(Scene) if f.name != "pairs"}
     pairs = {(p["between"][0], p["between"][1]): read.any(p["coefficients"], "pairs") for p in meta["pairs"]}
-    return Scene(**{name: value for name, value in values.items() if value is not ABSENT}, pairs=pairs)
+    made = Scene(**{name: value for name, value in values.items() if value is not ABSENT}, pairs=pairs)
+    _check_objects(made)
+    return made
+
+
+def _check_objects(scene: Scene) -> None:
+    """Refuses lists of a stored scene that hold something else; the build checks the values of the objects."""
+    for name, kind in (("bodies", Bodies), ("boundaries", boundaries.Boundary), ("symmetries", Symmetry)):
+        found = getattr(scene, name)
+        if not isinstance(found, tuple):
+            raise ProblemError(f"scene.{name}", found, "a list")
+        for i, item in enumerate(found):
+            if not isinstance(item, kind):
+                raise ProblemError(f"scene.{name}[{i}]", item, f"an object of the class {kind.__name__}")
+    for name in ("materials", "parameters"):
+        if not isinstance(getattr(scene, name), dict):
+            raise ProblemError(f"scene.{name}", getattr(scene, name), "a table")
+    for name, material in scene.materials.items():
+        if not isinstance(material, Material):
+            raise ProblemError(f"scene.materials.{name}", material, "an object of the class Material")
+    if scene.periodic is not None and not isinstance(scene.periodic, Periodic):
+        raise ProblemError("scene.periodic", scene.periodic, "an object of the class Periodic")
+    for i, symmetry in enumerate(scene.symmetries):
+        if symmetry.dimension != scene.dimension:
+            raise ProblemError(f"scene.symmetries[{i}]", f"{symmetry.dimension}D", f"a symmetry in {scene.dimension}D")
 
 
 def agrees(scene: Scene, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bool:

@@ -82,7 +82,9 @@ class Trajectory(Shown):
         """The world, rebuilt from the scene."""
         from ..build import build
 
-        return build(self.scene, check_overlap=False)[0]
+        scene = self.scene
+        with self._reading():
+            return build(scene, check_overlap=False)[0]
 
     @property
     def geometry(self) -> Mapping[str, Any]:
