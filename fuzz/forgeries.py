@@ -25,7 +25,18 @@ from .mutations import NASTY_VALUES, chosen, damaged_tree
 from .trajectories import contents, runs
 
 MOST_RESUMED = 60  # steps; the runs have 40
-TEXTS = ("\x1b[31m\x1b]0;x\x07", "\x9b31m", "a\r\nb", "\u202e", "\ud800", "[/]", "[link=http://x]y", "x" * 3000, "gr", "lcp")
+TEXTS = (
+    "\x1b[31m\x1b]0;x\x07",
+    "\x9b31m",
+    "a\r\nb",
+    "\u202e",
+    "\ud800",
+    "[/]",
+    "[link=http://x]y",
+    "x" * 3000,
+    "gr",
+    "lcp",
+)
 
 
 def forge(content: bytes, path: Path, change: Callable[[h5py.File], None]) -> Path:

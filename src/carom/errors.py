@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 LONGEST = 500  # characters of a message
-# C0 and C1 controls except line ends and tabs, embedded and overridden directions of writing, halves of surrogate pairs.
+# C0 and C1 controls except line ends and tabs; line separators, directions of writing; halves of surrogate pairs.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

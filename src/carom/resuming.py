@@ -13,8 +13,8 @@ import numpy as np
 from .errors import ProblemError
 from .scene.model import Scene
 from .scene.numbers import scalar
-from .simulation import Engine, Tell, run_engine, simulate
 from .settings import WHOLE_STEP, step_count
+from .simulation import Engine, Tell, run_engine, simulate
 from .world import State
 
 if TYPE_CHECKING:

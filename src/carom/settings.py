@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass
-from numbers import Integral, Real
 from typing import Any
 
 from .errors import ProblemError
@@ -21,7 +20,7 @@ LARGEST_TOLERANCE = 0.1  # a tenth of the fastest speed: with more, contact woul
 WHOLE_STEP = 1e-9  # fraction of a step by which a time may differ from a whole number of steps
 MOST_STEPS = 10**9  # of a run: its table of steps alone would have 200 GB
 LONGEST_TEXT = 1000  # characters of a name or of an option that is a text
-MOST_OPTIONS = 100  # of a law
+MOST_OPTIONS, OPTION_LEVELS = 100, 4  # of a law, and lists within lists of an option
 LARGEST_FLOAT, LARGEST_INTEGER = sys.float_info.max, 2**63 - 1
 TOLERANCE_WORDS = f'a number above 0 up to {LARGEST_TOLERANCE:g}, or "{EXACT}"'
 
@@ -129,13 +128,13 @@ def _optional(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 
 
 def _positive(field: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value <= LARGEST_FLOAT:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= LARGEST_FLOAT:
         raise ProblemError(field, value, "a finite number above 0")
     return float(value)
 
 
 def _count(field: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= MOST_STEPS:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_STEPS:
         raise ProblemError(field, value, f"a whole number from 1 to {MOST_STEPS:,}")
     return int(value)
 
@@ -152,19 +151,20 @@ def _options(field: str, value: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((_name(field, name), _option(f"{field}.{name}", item)) for name, item in value)
 
 
-def _option(field: str, value: Any) -> Any:
-    """An option of a law: a truth value, a finite number, a text, nothing, or a list of these."""
-    if isinstance(value, list | tuple):
-        for i, item in enumerate(value):
-            if isinstance(item, list | tuple):
-                raise ProblemError(f"{field}[{i}]", item, "a number or a text")
-            _option(f"{field}[{i}]", item)
+def _option(field: str, value: Any, level: int = 0) -> Any:
+    """An option of a law: a truth value, a number, a text, nothing, or lists and tables of these."""
+    if isinstance(value, list | tuple | Mapping) and level < OPTION_LEVELS:
+        named = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for name, item in named:
+            if isinstance(value, Mapping):
+                _name(field, name)
+            _option(f"{field}.{name}", item, level + 1)
     elif isinstance(value, str):
         _text(field, value, "a text")
     elif value is not None and not isinstance(value, bool):
-        number = isinstance(value, Real) and value == value  # which NaN is not
-        if not number or (isinstance(value, Integral) and abs(value) > LARGEST_INTEGER):
-            raise ProblemError(field, value, "a number (whole ones below 2^63), a text, true, false, or a list of these")
+        number = isinstance(value, int | float) and value == value  # which NaN is not
+        if not number or (isinstance(value, int) and abs(value) > LARGEST_INTEGER):
+            raise ProblemError(field, value, "a number (integers below 2^63), a text, true, false, or a list of these")
     return value
 
 

@@ -24,7 +24,7 @@ from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
 from .world import State, World
 
-OPTION_TYPES: dict[str, Any] = {"bool": bool, "int": int, "float": int | float, "str": str}  # of laws
+OPTION_TYPES: dict[Any, Any] = {"bool": bool, "int": int, "float": int | float, "str": str}  # of laws
 UNIT = 1e-6  # difference from 1 up to which the length of a quaternion given by the user is accepted
 
 
@@ -166,11 +166,13 @@ class Simulation:
 def law_options(settings: Settings) -> dict[str, Any]:
     """The options of the law of recorded settings, each of the type that the law declares for it."""
     law = laws.make(settings.law)
-    declared = {field.name: getattr(field.type, "__name__", field.type) for field in (fields(law) if is_dataclass(law) else ())}
+    known: Any = fields(law) if is_dataclass(law) else ()
+    declared: dict[str, Any] = {field.name: getattr(field.type, "__name__", field.type) for field in known}
     for name, value in settings.law_options:
-        kinds = OPTION_TYPES.get(declared.get(name, ""), object)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and declared.get(name) in ("int", "float")):
-            raise ProblemError(f"settings.law_options.{name}", value, f"a value of type {declared[name]}")
+        kind = declared.get(name)
+        fits = isinstance(value, OPTION_TYPES.get(kind, object))
+        if not fits or (isinstance(value, bool) and kind in ("int", "float")):
+            raise ProblemError(f"settings.law_options.{name}", value, f"a value of type {kind}")
     return {name: tuple(value) if isinstance(value, list) else value for name, value in settings.law_options}
 
 

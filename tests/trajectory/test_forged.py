@@ -51,7 +51,9 @@ def changes() -> list[dict]:
     names = ("law", "restitution_model", "friction_model", "stepper")
     out = [{name: value} for name in names for value in (*WRONG_TYPES, *CODES, *MARKUP)]
     out += [{name: value} for name in ("step", "steps", "frame_every", "tolerance") for value in NUMBERS]
-    out += [{name: value} for name in ("step", "steps", "frame_every", "tolerance") for value in ("x", ESCAPE, [], True)]
+    out += [
+        {name: value} for name in ("step", "steps", "frame_every", "tolerance") for value in ("x", ESCAPE, [], True)
+    ]
     out += [{"frame_every": 1.5}, {"steps": 40.0}, {"step": 1e-300}, {"step": None}, {"steps": None}]
     out += [{"impulses": value} for value in (None, 1, "yes", ESCAPE, [], True)]
     out += [{"law_options": value} for value in (None, 7, "x", [], ["tolerance"], ESCAPE, *OPTIONS)]
@@ -107,7 +109,9 @@ def test_every_reader_gives_one_line(runs, tmp_path):
     """`info`, `check` and reading agree: the run is described, or refused with the same message."""
     accepted = 0
     for i, change in enumerate(changes()):
-        path = forged.forge(runs["stopped" if i % 2 else "finished"], tmp_path / f"{i}.h5", forged.with_settings(**change))
+        path = forged.forge(
+            runs["stopped" if i % 2 else "finished"], tmp_path / f"{i}.h5", forged.with_settings(**change)
+        )
         before = path.read_bytes()
         message = refused(lambda path=path: Trajectory(path))
         for command in ("info", "check") if not message or i % 5 == 0 else ("info",):

@@ -7,10 +7,9 @@ import os
 import h5py
 import numpy as np
 import pytest
+from fuzz import forgeries as forged
 from tests.memory import outcome
 from tests.trajectory import small
-
-from fuzz import forgeries as forged
 
 from carom.trajectory import Recorder, Trajectory
 from carom.trajectory.checkpoint import _record_crc

@@ -26,8 +26,8 @@ class MujocoBridge(Bridge):
     and its own springs do not act on them.
 
     Models with joints need one of MuJoCo's integrators that evaluate forces once per step: Euler, implicit or
-    implicitfast. RK4 evaluates them at later instants too, at which its own contacts act on links that joints accelerate
-    toward each other, and loses energy. Free bodies may have any integrator.
+    implicitfast. RK4 evaluates them at later instants too, at which its own contacts act on links that joints
+    accelerate toward each other, and loses energy. Free bodies may have any integrator.
     """
 
     def __init__(self, model: Any, data: Any, law: str | Law = "gr", **options: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ def balls(
     masses: Any,
     velocities: Any,
     *,
-    tolerance: float = 1e-6,
+    tolerance: Any = 1e-6,
     planes: Any = (),
     boundary_speed: Any = None,
     restitution: Any = 1.0,
@@ -55,8 +54,9 @@ def balls(
         raise ProblemError("velocities", f"shape {velocity.shape}", wanted)
     inertia = GYRATION[dimension] * weight * radius**2 if inertias is None else inertias
     inertia = checks.positive("inertias", _one_each("inertias", inertia, n))
-    if not isinstance(tolerance, Real) or not 0.0 <= tolerance <= LARGEST:
+    if not isinstance(tolerance, int | float | np.number) or not 0.0 <= tolerance <= LARGEST:
         raise ProblemError("tolerance", tolerance, "a number not below 0")
+    tolerance = float(tolerance)
     if not isinstance(planes, Iterable):
         raise ProblemError("planes", planes, "a list of pairs (point, unit normal)")
     touches = [_touching(place, radius, tolerance)]
