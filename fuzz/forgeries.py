@@ -94,7 +94,7 @@ class Forgeries(Campaign):
         data = damaged_tree(rng, data)
         if isinstance(data, dict) and data and rng.random() < 0.5:
             data[chosen(rng, list(data))] = chosen(rng, (*NASTY_VALUES, *TEXTS))
-        return Case(run, part, data)
+        return Case(run, part, _plain(data))
 
     def check(self, case: Case, folder: Path) -> str | None:
         path = folder / "run.h5"
@@ -109,15 +109,15 @@ class Forgeries(Campaign):
         return case.part
 
     def save(self, case: Case, folder: Path) -> None:
-        (folder / "case.txt").write_text(f"{case.run}, {case.part}\n{_plain(case.data)!r}"[:100_000])
+        (folder / "case.txt").write_text(f"{case.run}, {case.part}\n{case.data!r}"[:100_000])
 
 
 def _change(case: Case) -> Callable[[h5py.File], None]:
     def change(file: h5py.File) -> None:
         if case.part == "scene":
-            replace_json(file["scene"], "meta", _plain(case.data))
+            replace_json(file["scene"], "meta", case.data)
             return
-        replace_json(file, "settings", _plain(case.data))
+        replace_json(file, "settings", case.data)
         if isinstance(case.data, dict) and isinstance(case.data.get("law"), str):
             file.attrs["law"] = fixed_text(case.data["law"])
 

@@ -206,6 +206,7 @@ BAD_SCENES = {
     "gravity in space": ({"gravity": (0.0, 0.0, -1.0)}, ["gravity", "two finite numbers"]),
     "nan gravity": ({"gravity": (0.0, np.nan)}, ["gravity", "nan"]),
     "gravity of text": ({"gravity": ("down", 0.0)}, ["gravity", "down"]),
+    "ragged gravity": ({"gravity": (0.0, [1.0, 2.0])}, ["gravity", "two finite numbers"]),
     "no gravity": ({"gravity": None}, ["gravity", "None"]),
     "zero step": ({"step": 0.0}, ["step", "0"]),
     "nan duration": ({"duration": np.nan}, ["duration", "nan"]),

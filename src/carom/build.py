@@ -158,8 +158,9 @@ def _check_settings(scene: Scene) -> None:
 
 def _gravity(scene: Scene) -> Floats:
     """Gravity (D,) as checked numbers; (0, 0), the default, means none in 3D as well."""
-    dim, given = scene.dimension, scene.gravity
-    if np.shape(given) == (2,) and not np.any(np.asarray(given)):
+    dim = scene.dimension
+    given = array("gravity", scene.gravity, (None,), _NUMBERS[dim])
+    if given.shape == (2,) and not given.any():
         return np.zeros(dim)
     return array("gravity", given, (dim,), _NUMBERS[dim])
 

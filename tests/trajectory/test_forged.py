@@ -204,6 +204,33 @@ def test_texts_of_the_scene(runs, tmp_path):
         assert not has_controls(printed(command, path)[1])
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("bodies", [], "do not fit"),
+        ("bodies", 7, "scene.bodies"),
+        ("bodies", ["x"], r"scene.bodies\[0\]"),
+        ("boundaries", [7], r"scene.boundaries\[0\]"),
+        ("symmetries", "x", "scene.symmetries"),
+        ("symmetries", [True], r"scene.symmetries\[0\]"),
+        ("materials", 1.5, "scene.materials"),
+        ("materials", {"map": {"default": 3}}, "scene.materials.default"),
+        ("periodic", "x", "scene.periodic"),
+        ("gravity", [0.0, [1.0, 2.0]], "gravity"),
+        ("gravity", None, "gravity"),
+    ],
+)
+def test_scenes_hold_what_they_declare(runs, tmp_path, name, value, words):
+    def change(file):
+        meta = json.loads(file["scene/meta"][()])
+        forged.replace_json(file["scene"], "meta", meta | {name: value})
+
+    path = forged.forge(runs["stopped"], tmp_path / "run.h5", change)
+    with Trajectory(path) as run, pytest.raises(ProblemError, match=words):
+        _ = run.world
+    assert refused(lambda: carom.resume(path))
+
+
 def test_programs_cannot_write_what_is_not_read():
     good = {**dict.fromkeys(("restitution_model", "friction_model")), "law": "gr", "law_options": (), "impulses": False}
     good |= {"stepper": "synchronous", "step": 0.1, "steps": 10, "frame_every": 1}

@@ -122,7 +122,11 @@ def read_scene(file: h5py.File, scene: Scene | None = None) -> Scene:
     """The scene of the file. `scene` supplies the Python functions, which no file can hold; the rest must agree."""
     group = file["scene"]
     arrays = {name: data[()] for name, data in group["arrays"].items()}
-    return unpack(read_json(group, "meta"), arrays, scene)
+    found = unpack(read_json(group, "meta"), arrays, scene)
+    bodies = sum(group.count for group in found.groups), found.dimension
+    if bodies != file["frames/position"].shape[1:]:
+        raise ValueError(f"its scene has {bodies[0]} bodies in {bodies[1]}D, which do not fit its frames")
+    return found
 
 
 def read_settings(file: h5py.File) -> Settings:
