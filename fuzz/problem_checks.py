@@ -142,7 +142,7 @@ def _friction(m: Measured) -> str | None:
     if s.friction_model in (None, "own") or not ((p.restitution == 1.0).all() or (p.restitution == 0.0).all()):
         return None
     mu = long(p.friction)[:, None] * np.maximum(m.normal, 0)[:, None]
-    diag = long(p.contacts.tangents.diag).reshape(m.tangent.shape)  # type: ignore[union-attr]
+    diag = long(p.contacts.tangent_diag)
     if (s.friction_model or "").startswith("pyramid"):
         step = np.clip(-m.slip_after, diag * (-mu - m.tangent), diag * (mu - m.tangent))
         error = np.abs(step).max()

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from tests.stepping.runs import box, clusters, disc, engine_of, rough, rows_of, states_of
 
-from carom import scenes
+from carom import Simulation, scenes
 from carom.contact.detector import find_contacts
+from carom.resolve.response import DEFAULT_TOLERANCE
 from carom.scene import FIXED, Bodies, Container, Disc, Drum, Moving, Plane, Rectangle, Scene, Segment
 
 G = 9.81
@@ -278,6 +279,41 @@ def test_mirrored_scenes_stay_mirrored(friction):
     assert min(s.velocity[8, 1] for s in states) < -3.0 and states[-1].velocity[8, 1] > -1.0  # it did strike
     worst = max(np.abs(s.position * [-1.0, 1.0] - s.position[partner]).max() for s in states)
     assert worst < 1e-9
+
+
+# ---- what a step reports at the default tolerance
+
+
+def settling_discs(seed, heavy=0.0, steps=500):
+    """Rows of a run of 96 discs that fall from a hexagonal grid into a container, under one of the given mass."""
+    rng = np.random.default_rng(seed)
+    row, column = np.divmod(np.arange(96), 12)
+    place = 0.52 * np.stack([column - 5.75 + 0.5 * (row % 2), 0.75**0.5 * row + 0.8], axis=1)
+    bodies = [Bodies(Disc(0.25), place + 0.008 * rng.uniform(-1.0, 1.0, place.shape))]
+    if heavy:
+        bodies.append(Bodies(Disc(1.0), np.array([[0.1, 7.0]]), mass=heavy))
+    walls = (Container((-3.3, 0.0), (3.3, 12.0)),)
+    scene = Scene("s", bodies, walls, materials=rough(0.3, 0.4), gravity=(0.0, -G), step=0.005)
+    sim, rows = Simulation(scene, stepper="drift_safe"), []
+    for _ in range(steps):
+        sim.step()
+        rows.append(sim.report)
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_no_step_of_a_plain_pile_adds_energy_at_the_default_tolerance(seed):
+    """A warm start that is good enough is accepted, but not the work that it does. Rounding of the sums is allowed."""
+    rows = settling_discs(seed)
+    rises, largest = np.diff(total(rows)), np.maximum.accumulate(rows["kinetic"])[1:]
+    assert (rises <= 1e-12 * largest + 1e-14 * np.abs(total(rows)[1:])).all()
+
+
+def test_a_step_that_misses_its_tolerance_says_so():
+    """A disc 10,000 times heavier than those below it."""
+    rows = settling_discs(0, heavy=1963.5)
+    assert rows["contacts"].max() > 0 and rows["resting"].max() > 100
+    assert (rows["residual"][rows["status"] == 0] <= DEFAULT_TOLERANCE).all()
 
 
 # ---- restarts

@@ -212,11 +212,11 @@ def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
         fine = loose and spent < fine_work and k <= SMALL_ISLAND_CONTACTS
         by_newton = k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2 or (k <= SMALL_ISLAND_CONTACTS and not loose)
         by_sweeps = not by_newton and loose and k < THREADED_SWEEPS_CONTACTS
-        if residuals[s] <= tolerance or by_newton or by_sweeps:
+        if residuals[s] <= enough or by_newton or by_sweeps:
             mine = strided(mine, np.array([0, k])) if k > TINY_ISLAND_CONTACTS else mine
             island = part_of(lay, whole, mine, label)
-            if residuals[s] <= tolerance * (ROUGH if fine else 1.0):
-                residuals[s] = settled(lay, island)
+            if residuals[s] <= tolerance * (ROUGH if fine else 1.0) or not (by_newton or by_sweeps):
+                residuals[s] = settled(lay, island)  # a warm start that is good enough must not do work either
             if fine and residuals[s] > tolerance * ROUGH:
                 # Sweeps in order would break the symmetry of redundant contacts; Newton steps keep it.
                 aim, plain = (

@@ -246,7 +246,9 @@ class Contained(Stepper):
         return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
 
     def _accept(self, start: State, wrong: Violation | None, h: float, report: StepReport) -> None:
-        """Records in the status of a sub-step that is not cut further whether bodies overlap too much."""
+        """Records in the status of a sub-step that is not cut further what it has missed: its tolerance, or overlap."""
+        if report.residual > self.tolerance:
+            report.note_status(NOT_CONVERGED)
         if wrong is not None and wrong.share > LARGEST_OVERLAP:
             if wrong.share > DEEPEST_OVERLAP:
                 self._stop(start, wrong, h)
