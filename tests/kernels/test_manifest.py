@@ -61,7 +61,7 @@ def test_families_follow_the_scene():
         "2d/synchronous",
     ]
     boxes = families_of_run(make_scene("box_tower_3d"), gr, "drift_safe", "cone")
-    pairs = ["3d/pairs", "3d/drift_safe-pairs", "3d/drift_safe"]
+    pairs = ["3d/drift_safe-pairs", "3d/drift_safe"]
     assert boxes == ["laws/gr", "friction/cone/3d", "3d/spheres", "3d/solids", *pairs]
     assert families_of_law(etm, True, None) == ["laws/etm"]  # it has friction of its own
 
@@ -92,6 +92,16 @@ def test_the_families_of_a_run_have_all_its_kernels(scene, parameters, law, sett
     assert sorted(set(used.entries) - set(there)) == []
     assert [key for key, entry in used.entries.items() if there[key].nested and not entry.nested] == []
     assert {entry.nested for entry in used.entries.values()} == {True, False}
+
+
+def test_no_family_is_empty():
+    """A family without kernels is one whose workload has lost its purpose: its kernels compile inside a run."""
+    assert [name for name, found in manifest.load().families.items() if not found] == []
+
+
+def test_large_impacts_have_their_kernels_listed():
+    names = {manifest.load().entries[i].kernel.partition(":")[0] for i in manifest.load().families["large"]}
+    assert {f"carom.solvers.{name}" for name in ("qp.sparse", "qp.relax", "qp.interior", "contact_slabs")} <= names
 
 
 def test_every_entry_of_the_manifest_exists():

@@ -17,7 +17,7 @@ def families_of_run(scene: Any, law: Any, stepper: str, friction_model: str | No
         found += [f"{name}/discs"] + ([f"{name}/polygons"] if shapes - {"disc"} else [])
     else:
         found += [f"{name}/spheres"] + ([f"{name}/solids"] if shapes - {"sphere"} else [])
-        found += [f"{name}/pairs", f"{name}/{stepper}-pairs"] if shapes - {"sphere"} and scene.count > 1 else []
+        found += [f"{name}/{stepper}-pairs"] if shapes - {"sphere"} and scene.count > 1 else []
         found += [f"{name}/meshes"] if shapes & {"mesh", "compound"} else []
     return [*found, f"{name}/{stepper}"] + (["large"] if scene.count > MANY_BODIES[scene.dimension] else [])
 
