@@ -127,7 +127,7 @@ def _pile(side: int = 15) -> None:
     from .. import simulate
     from ..scene import Bodies, Material, Plane, Scene, Sphere
 
-    place = np.stack(np.unravel_index(np.arange(side**3), (side, side, side)), axis=1) + 0.5
+    place = np.stack(np.unravel_index(np.arange(side**3), (side, side, side)), axis=1).astype(np.float64) + 0.5
     materials = {"default": Material(0.0, 0.5)}
     scene = Scene(
         "pile", [Bodies(Sphere(0.5), place)], [Plane()], materials=materials, gravity=(0.0, 0.0, -10.0), step=0.01
