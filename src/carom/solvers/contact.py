@@ -106,12 +106,12 @@ def solve_contact(
     enough = max(asked.tolerance, asked.enough)
     asked = Accuracy(float(asked.tolerance), float(enough), float(asked.fine_work))
     problem = Problem(blocks.body, blocks.val, blocks.base, blocks.bound, np.zeros(len(z)) if given is None else given)
-    x, residual, iterations, left = _solve(lay, problem, chosen, velocity, z, projection, asked)
+    x, residual, iterations, left, scales = _solve(lay, problem, chosen, velocity, z, projection, asked)
     if len(left):
         whole = _whole(lay, problem, chosen, velocity, z, projection)
         _, order, ptr, _ = all_islands(whole.body, len(velocity))
         for s in left:
-            reached, count = _solve_large(lay, whole, order[ptr[s] : ptr[s + 1]], enough)
+            reached, count = _solve_large(lay, whole, order[ptr[s] : ptr[s + 1]], scales[s], enough)
             residual, iterations = max(residual, reached), iterations + count
         x, z[chosen] = whole.x, whole.z
     if z is not impulse:
@@ -121,9 +121,12 @@ def solve_contact(
     return Answer(x, float(residual), int(iterations))
 
 
-def _solve_large(lay: Layout, whole: Island, mine: Ints, tolerance: float) -> tuple[float, int]:
-    """Solves one large island by sweeps, then by Newton steps; returns its residual and the number of both."""
-    residual, count, island, mine = relax_large(lay, whole, mine, tolerance)
+def _solve_large(lay: Layout, whole: Island, mine: Ints, scale: float, tolerance: float) -> tuple[float, int]:
+    """Solves one large island by sweeps, then by Newton steps; returns its residual and the number of both.
+
+    `scale` is the order of magnitude of its speeds.
+    """
+    residual, count, island, mine = relax_large(lay, whole, mine, scale, tolerance)
     if residual > tolerance:
         residual, more, _ = _solve_small(lay, island, tolerance, 0, (LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK))
         count += more
@@ -133,7 +136,8 @@ def _solve_large(lay: Layout, whole: Island, mine: Ints, tolerance: float) -> tu
 
 @kernel
 def _solve(lay, problem, chosen, velocity, impulse, projection, accuracy):
-    """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations, islands left."""
+    """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations, islands left, and
+    for each island the order of magnitude of its speeds."""
     whole = _whole(lay, problem, chosen, velocity, impulse, projection)
     _, order, ptr, number = all_islands(whole.body, len(velocity))
     residuals, scales, todo = _first_residuals(lay, whole, number, ptr, accuracy)
@@ -146,7 +150,7 @@ def _solve(lay, problem, chosen, velocity, impulse, projection, accuracy):
     residuals[left] = 0.0
     for residual in residuals:
         worst = max(worst, residual)
-    return whole.x, worst, iterations, left
+    return whole.x, worst, iterations, left, scales
 
 
 @kernel(fastmath=LOOSE, slp=True)

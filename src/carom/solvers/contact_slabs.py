@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels import kernel
 from ..kernels.atomic import add, exchange, load
-from .contact_island import Island, Layout, part_of, speed_scale
+from .contact_island import Island, Layout, part_of
 from .contact_sweeps import (
     CHANGE,
     EXACT_SWEEPS,
@@ -38,15 +38,17 @@ STRIDE = 4  # contacts that follow each other in a sweep were this far apart: th
 PHASE, DONE, STOPPED = 0, 8, 16  # entries of the clock of threads, each on a cache line of its own
 
 
-def relax_large(lay: Layout, whole: Island, mine: Ints, tolerance: float) -> tuple[float, int, Island, Ints]:
+def relax_large(
+    lay: Layout, whole: Island, mine: Ints, scale: float, tolerance: float
+) -> tuple[float, int, Island, Ints]:
     """Sweeps over the contacts `mine` of a large island, on threads.
 
-    A tolerance that single precision does not reach gets a few sweeps as a start for
-    other methods. Returns the residual, the number of sweeps, and the island with its contacts, in the order of sweeps.
+    `scale` is the order of magnitude of the speeds. A tolerance that single precision does not reach gets a few sweeps
+    as a start for other methods. Returns the residual, the number of sweeps, and the island with its contacts, in the
+    order of sweeps.
     """
     label = np.full(len(whole.x), -1, np.int64)
     island, mine, cuts = _slabbed(lay, whole, mine, label)
-    scale = speed_scale(lay, island)
     most = SWEEPS if tolerance > SINGLE * scale else EXACT_SWEEPS
     tolerance = max(tolerance, SINGLE * scale)
     if thread_count() == 1 or cuts.shape[1] == 2:
