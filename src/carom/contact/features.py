@@ -50,7 +50,7 @@ class Feature(NamedTuple):
     axis: Vec3  # of a solid of revolution
     out: Vec3  # direction from the axis to the rim points
     center: Vec3  # of a cap
-    cap: float  # radius of a cap; 0 if it is none
+    cap: float  # radius of a cap; 0 without one
 
 
 class Depth(NamedTuple):
