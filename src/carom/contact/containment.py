@@ -30,7 +30,7 @@ from .motion import FAR_MOTION, Motions, displacements, meeting_pairs, pair_moti
 # Relative to the half width of the smaller body.
 OVERLAP = 0.04  # largest overlap of a step that is not cut
 NOTICED = 0.01  # overlap at the start from which on slow bodies are tested
-FAST = 0.015  # displacement from which on a body is tested
+FAST = 0.015  # smallest displacement for which a body is tested
 DEPTH = 0.5  # depth that only pairs that cross reach
 
 

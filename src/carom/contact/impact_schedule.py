@@ -37,7 +37,7 @@ from .time_of_impact_2d import (
 )  # fmt: skip
 
 FEW_BODIES = 100  # number of bodies up to which all pairs are compared; with more, the broad phase is used
-MANY_CHANGED = 32  # number of bodies in one impact from which on all pairs are computed again
+MANY_CHANGED = 32  # smallest number of bodies in one impact for which all pairs are computed again
 INITIAL_PAIRS = 64  # rows of a new table of pairs
 SAME_TIME = 1e-12  # impacts within this fraction of a step are simultaneous
 # Contacts of polygons are detected over a short motion of FLIGHT touching distances, which tells approaching vertices
