@@ -15,9 +15,7 @@ import numpy as np
 
 from ...kernels import kernel
 from ..rows import Floats, Ints
-from .elimination import factor_columns, renumbered
-from .factor import neighbors
-from .ordering import minimum_degree
+from .ordering import factor_columns, minimum_degree, neighbors, renumbered
 
 
 class Pattern(NamedTuple):
@@ -57,7 +55,7 @@ def pattern_of(body, n):
     for j in range(n):
         place[order[j]] = j
     adj_ptr, adj = renumbered(adj_ptr, adj, order)
-    col_ptr, col_row = factor_columns(adj_ptr, adj)
+    col_ptr, col_row, _ = factor_columns(adj_ptr, adj, np.arange(n))
     slot = np.full((k, w, w), -1, np.int64)
     for p in range(k):
         for i in range(w):

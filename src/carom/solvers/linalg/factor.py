@@ -17,9 +17,16 @@ import numpy as np
 
 from ...kernels import kernel, lean
 from ..rows import Floats, Ints
-from .elimination import Supernodes, in_postorder, supernodes
-from .fronts import add_front, eliminate_columns, product_below, subtract_below
-from .ordering import minimum_degree
+from .fronts import (
+    Supernodes,
+    add_front,
+    eliminate_columns,
+    in_postorder,
+    product_below,
+    subtract_below,
+    supernodes,
+)
+from .ordering import minimum_degree, neighbors
 
 
 class Island(NamedTuple):
@@ -74,36 +81,6 @@ def analyze(rows, contacts, scale, local):
     contact_ptr, contact, seat = _seats(ptr, body, nodes, n)
     panel_ptr, front_ptr = _layout(nodes, d)
     return Island(ptr, body, val, n, nodes, contact_ptr, contact, seat, panel_ptr, front_ptr)
-
-
-@kernel
-def neighbors(ptr, body, n):
-    """Neighbor lists (pointers, bodies) of bodies that share a contact, without duplicates."""
-    count = np.zeros(n + 1, np.int64)
-    for i in range(len(ptr) - 1):
-        w = ptr[i + 1] - ptr[i]
-        for e in range(ptr[i], ptr[i + 1]):
-            count[body[e] + 1] += w - 1
-    for b in range(n):
-        count[b + 1] += count[b]
-    fill = count[:-1].copy()
-    raw = np.empty(count[n], np.int64)
-    for i in range(len(ptr) - 1):
-        for e in range(ptr[i], ptr[i + 1]):
-            for f in range(ptr[i], ptr[i + 1]):
-                if e != f:
-                    raw[fill[body[e]]] = body[f]
-                    fill[body[e]] += 1
-    adj_ptr, used = np.zeros(n + 1, np.int64), 0
-    seen = np.full(n, -1, np.int64)
-    for b in range(n):
-        for q in range(count[b], count[b + 1]):
-            if seen[raw[q]] != b:
-                seen[raw[q]] = b
-                raw[used] = raw[q]
-                used += 1
-        adj_ptr[b + 1] = used
-    return adj_ptr, raw[:used].copy()
 
 
 @kernel

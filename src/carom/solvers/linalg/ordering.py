@@ -1,4 +1,4 @@
-"""Fill-reducing elimination order of a sparse symmetric pattern.
+"""Fill-reducing elimination order of a sparse symmetric pattern, and the columns of its Cholesky factor.
 
 Minimum degree on the quotient graph with approximate degrees, after Amestoy, Davis and Duff (1996). An eliminated node
 becomes an element, whose members are the rows of its factor column; elements that a new one covers are absorbed, and
@@ -236,3 +236,86 @@ def _unlink(g, head, i):
         head[g[i, DEGREE]] = g[i, AFTER]
     if g[i, AFTER] >= 0:
         g[g[i, AFTER], BEFORE] = g[i, BEFORE]
+
+
+@kernel
+def renumbered(adj_ptr, adj, order):
+    """Neighbor lists in which node k is the former node order[k]."""
+    n = len(order)
+    position = np.empty(n, np.int64)
+    for k in range(n):
+        position[order[k]] = k
+    ptr, out = np.zeros(n + 1, np.int64), np.empty(len(adj), np.int64)
+    for k in range(n):
+        i = order[k]
+        ptr[k + 1] = ptr[k] + adj_ptr[i + 1] - adj_ptr[i]
+        for q in range(adj_ptr[i], adj_ptr[i + 1]):
+            out[ptr[k] + q - adj_ptr[i]] = position[adj[q]]
+    return ptr, out
+
+
+@kernel
+def elimination_tree(adj_ptr, adj, owner):
+    """Parent of each column, -1 for roots, and the number of its rows below; node i is in column owner[i], ascending."""
+    columns = owner[-1] + 1 if len(owner) else 0
+    parent, count, met = np.full(columns, -1, np.int64), np.zeros(columns, np.int64), np.full(columns, -1, np.int64)
+    for i in range(len(owner)):
+        # Row i of the factor: the paths in the tree from the neighbors that come before i, up to i.
+        for q in range(adj_ptr[i], adj_ptr[i + 1]):
+            k = owner[adj[q]]
+            while k < owner[i] and met[k] != i:
+                met[k] = i
+                count[k] += 1
+                if parent[k] < 0:
+                    parent[k] = owner[i]
+                k = parent[k]
+    return parent, count
+
+
+@kernel
+def factor_columns(adj_ptr, adj, owner):
+    """(pointers, rows, parents): the rows below each column of `elimination_tree`, ascending, and its parent."""
+    parent, count = elimination_tree(adj_ptr, adj, owner)
+    ptr, met = np.zeros(len(parent) + 1, np.int64), np.full(len(parent), -1, np.int64)
+    for k in range(len(parent)):
+        ptr[k + 1] = ptr[k] + count[k]
+    row, fill = np.empty(ptr[-1], np.int64), ptr[:-1].copy()
+    for i in range(len(owner)):
+        for q in range(adj_ptr[i], adj_ptr[i + 1]):
+            k = owner[adj[q]]
+            while k < owner[i] and met[k] != i:
+                met[k] = i
+                row[fill[k]] = i
+                fill[k] += 1
+                k = parent[k]
+    return ptr, row, parent
+
+
+@kernel
+def neighbors(ptr, body, n):
+    """Neighbor lists (pointers, bodies) of bodies that share a contact, without duplicates."""
+    count = np.zeros(n + 1, np.int64)
+    for i in range(len(ptr) - 1):
+        w = ptr[i + 1] - ptr[i]
+        for e in range(ptr[i], ptr[i + 1]):
+            count[body[e] + 1] += w - 1
+    for b in range(n):
+        count[b + 1] += count[b]
+    fill = count[:-1].copy()
+    raw = np.empty(count[n], np.int64)
+    for i in range(len(ptr) - 1):
+        for e in range(ptr[i], ptr[i + 1]):
+            for f in range(ptr[i], ptr[i + 1]):
+                if e != f:
+                    raw[fill[body[e]]] = body[f]
+                    fill[body[e]] += 1
+    adj_ptr, used = np.zeros(n + 1, np.int64), 0
+    seen = np.full(n, -1, np.int64)
+    for b in range(n):
+        for q in range(count[b], count[b + 1]):
+            if seen[raw[q]] != b:
+                seen[raw[q]] = b
+                raw[used] = raw[q]
+                used += 1
+        adj_ptr[b + 1] = used
+    return adj_ptr, raw[:used].copy()
