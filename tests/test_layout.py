@@ -35,7 +35,7 @@ ALLOWED = {
     "contact": {"errors", "geometry", "solvers", "scene", "world"},
     "build": _GEOMETRY | {"settings"},
     "settings": set(),
-    "problem": _GEOMETRY,  # assemble.py and contact_rows.py are the bridge; a test below keeps the rest clear of worlds
+    "problem": _GEOMETRY,  # assemble.py is the bridge; a test below keeps the rest clear of worlds
     "scenes": {"errors", "geometry", "solvers", "scene"},
     "stepping": _RESOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
@@ -147,7 +147,7 @@ def test_the_rows_of_contacts_are_the_bridge_between_worlds_and_problems():
         for name, path in modules()
         if part_of(name) == "problem" and imported(path.read_text(encoding="utf-8"), name, False, PARTS) & worlds
     }
-    assert bridges == {"carom.problem.assemble", "carom.problem.contact_rows"}
+    assert bridges == {"carom.problem.assemble"}
 
 
 # ---- which cases the fast suite runs

@@ -16,7 +16,7 @@ from carom.geometry.rotations import (
     spin_to_body,
     velocity_components,
 )
-from carom.problem.contact_rows import friction_in_world
+from carom.problem.assemble import friction_in_world
 
 N = 20
 ROUNDING = 1e-14  # a few products of numbers of order 1

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from ..contact.contact_set import ContactSet
+from ..contact.contact_set import DRIFT, FIRST, NORMAL, OFFSET, POINT, SECOND, WIDTH, ContactSet, vector
 from ..geometry.rotations import matrices
-from ..kernels import kernel
+from ..geometry.vectors import Vec3, cross, dot, put_row, row3
+from ..kernels import kernel, lean
 from ..solvers.rows import FRICTION, ROLLING, TORSION, Floats, Ints, Rows, make_rows, speeds, taken
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
-from .contact_rows import Motion, blocks_2d, blocks_3d, contact_bodies
 from .contacts import Contacts
 
 NO_MATERIALS = np.zeros((0, 2), np.int64)
@@ -90,7 +91,7 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     motion = Motion(*moving, boundaries.center, boundaries.velocity)
     m, rows = len(found.table), _row_count(world, bound)
     val, base = np.zeros((m, 2, rows, world.block)), np.zeros((m, rows))
-    (blocks_2d if world.dimension == 2 else blocks_3d)(found.table, motion, body, val, base)
+    put_rows(found.table, motion, body, val, base)
     bodies = None
     if TOUCHED_BODIES_FACTOR * m < world.count:
         bodies, body = _renumbered(body)
@@ -193,3 +194,142 @@ def used_restitutions(world: World) -> Floats:
     pairs = [(a, b) for a in free for b, k in zip(bodies, count) if a != b or k > 1]
     pairs += [(a, b) for a in free for b in np.unique(world.boundary_material)]
     return np.array([world.restitution[a, b] for a, b in pairs])
+
+
+# ---- rows of contacts
+
+
+class Motion(NamedTuple):
+    """Where the bodies and boundaries of a world are, how they move, and how bodies resist."""
+
+    position: Floats  # (n, D)
+    velocity: Floats  # (n, d)
+    turn: Floats  # (n, 3, 3) rotation matrices from body to world; not used in 2D
+    root: Floats  # (n, d) inverse square root of the mass
+    center: Floats  # (w, D) of boundaries
+    boundary_velocity: Floats  # (w, 3 or 6)
+
+
+@kernel
+def contact_bodies(table, free):
+    """Bodies (m, 2) that impulses move, of a table of contacts; -1 for boundaries and bodies that are not free."""
+    body = np.empty((len(table), 2), np.int64)
+    for i in range(len(table)):
+        first, second = int(table[i, FIRST]), int(table[i, SECOND])
+        body[i, 0] = first if free[first] else -1
+        body[i, 1] = second if second >= 0 and free[second] else -1
+    return body
+
+
+@kernel(inline="always")
+def tangents_of(n):
+    """Two unit vectors orthogonal to a unit normal that form a right-handed frame with it (Duff et al. 2017)."""
+    sign = 1.0 if n.z >= 0.0 else -1.0
+    a = -1.0 / (sign + n.z)
+    b = n.x * n.y * a
+    return Vec3(1.0 + sign * n.x * n.x * a, sign * b, -sign * n.x), Vec3(b, sign + n.y * n.y * a, -n.y)
+
+
+@kernel
+def along_tangents(normal, tangent):
+    """Vectors (m, 3) with the given components (m, 2) along the two tangents of each normal."""
+    out = np.empty((len(normal), 3))
+    for i in range(len(normal)):
+        s, t = tangents_of(row3(normal, i))
+        put_row(out, i, tangent[i, 0] * s + tangent[i, 1] * t)
+    return out
+
+
+def friction_in_world(normal: Floats, tangent: Floats) -> Floats:
+    """Friction impulses with components (m, t) along the tangents, independent of the choice of tangents.
+
+    In 2D they are numbers (m,), along the normal rotated by 90 degrees counterclockwise; in 3D vectors (m, 3).
+    """
+    return tangent[:, 0] if tangent.shape[1] == 1 else along_tangents(normal, np.ascontiguousarray(tangent))
+
+
+@kernel(inline="always")
+def _vector(table, i, dim):
+    """The first components of row i of a table, of which there are two in 2D."""
+    return Vec3(table[i, 0], table[i, 1], table[i, 2] if dim == 3 else 0.0)
+
+
+@kernel(inline="always")
+def _spin(motion, b, dim):
+    """Angular velocity of body b in the world frame; zero if bodies do not rotate. In 3D velocities have that of the
+    body's own frame."""
+    v = motion.velocity
+    if v.shape[1] == dim:
+        return Vec3(0.0, 0.0, 0.0)
+    if dim == 2:
+        return Vec3(0.0, 0.0, v[b, 2])
+    turn, spin = motion.turn[b], Vec3(v[b, 3], v[b, 4], v[b, 5])
+    return Vec3(dot(row3(turn, 0), spin), dot(row3(turn, 1), spin), dot(row3(turn, 2), spin))
+
+
+@kernel(inline="always")
+def _velocity_at(velocity, spin, arm):
+    """The velocity of the point at an arm from a center: `v + spin x arm`."""
+    return Vec3(
+        velocity.x + spin.y * arm.z - spin.z * arm.y,
+        velocity.y + spin.z * arm.x - spin.x * arm.z,
+        velocity.z + spin.x * arm.y - spin.y * arm.x,
+    )
+
+
+@kernel(inline="always")
+def _put_rotation(val, sign, axis, motion, b, dim):
+    """Writes the angular part of the entry (d,) of body b, from an axis or a torque in the world frame."""
+    root = motion.root[b]
+    if dim == 2:
+        val[2] = sign * axis.z * root[2]
+        return
+    turn = motion.turn[b]
+    for k in range(3):  # spins are about the body's own axes: R^T (arm x e)
+        val[3 + k] = sign * (turn[0, k] * axis.x + turn[1, k] * axis.y + turn[2, k] * axis.z) * root[3 + k]
+
+
+@lean
+def put_rows(table, motion, body, val, base):
+    """Adds the entries of the rows of each contact to `val`, and the speeds that no impulse can change to `base`.
+
+    Both must be zero before, of shapes (m, 2, rows, d) and (m, rows). The rows are the normal and the tangent (the
+    normal rotated by 90 degrees counterclockwise), in 3D two tangents; then relative rotation, in 3D about both
+    tangents and the normal. The first `rows` of them are made. `body` (m, 2) is that of `contact_bodies`.
+    """
+    (m, rows), dim, rotates = base.shape, motion.position.shape[1], motion.root.shape[1] > motion.position.shape[1]
+    imaged = table.shape[1] > WIDTH
+    for i in range(m):
+        normal, point = vector(table, i, NORMAL), vector(table, i, POINT)
+        s, t = Vec3(-normal.y, normal.x, 0.0), Vec3(0.0, 0.0, 1.0)
+        if dim == 3:
+            s, t = tangents_of(normal)
+        for side in range(2):
+            sign = -1.0 if side == 0 else 1.0
+            b, pushed = int(table[i, FIRST + side]), body[i, side] >= 0
+            v, spin = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)
+            if b >= 0:
+                arm = point - _vector(motion.position, b, dim)
+                if side == 1 and imaged:
+                    arm, v = arm - vector(table, i, OFFSET), vector(table, i, DRIFT)
+                if not pushed:
+                    spin = _spin(motion, b, dim)
+                    v = _velocity_at(v + _vector(motion.velocity, b, dim), spin, arm)
+            else:
+                k, moving = -1 - b, motion.boundary_velocity[-1 - b]
+                arm = point - _vector(motion.center, k, dim)
+                spin = Vec3(moving[3], moving[4], moving[5]) if dim == 3 else Vec3(0.0, 0.0, moving[2])
+                v = _velocity_at(_vector(motion.boundary_velocity, k, dim), spin, arm)
+            for row in range(rows):
+                e = t if row == 2 or row == 4 else (s if row == 1 or row == 3 else normal)
+                base[i, row] += sign * dot(e, v if row < dim else spin)
+                if not pushed:
+                    continue
+                out = val[i, side, row]
+                if row >= dim:
+                    _put_rotation(out, sign, e, motion, b, dim)
+                    continue
+                for k in range(dim):
+                    out[k] = sign * e[k] * motion.root[b, k]
+                if rotates:
+                    _put_rotation(out, sign, cross(arm, e), motion, b, dim)

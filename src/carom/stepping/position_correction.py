@@ -14,8 +14,7 @@ import numpy as np
 
 from ..contact.contact_set import GAP, WIDTH, ContactSet, deepest_overlap
 from ..kernels import kernel
-from ..problem.assemble import Assembly
-from ..problem.contact_rows import contact_bodies
+from ..problem.assemble import Assembly, contact_bodies
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import all_islands, anchored, body_islands
 from ..solvers.rows import Floats, Ints, Rows

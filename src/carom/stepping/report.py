@@ -13,7 +13,7 @@ from ..errors import ProblemError
 from ..geometry.rotations import matrix_value
 from ..geometry.vectors import Vec3, to_world
 from ..kernels import kernel
-from ..problem.contact_rows import friction_in_world
+from ..problem.assemble import friction_in_world
 from ..problem.contacts import NOT_CONVERGED, RESOLVED, Impulses, worse
 from ..solvers.rows import Floats, Ints
 from ..world import State, World

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contact.contact_set import FEATURE, FIRST, NORMAL, PREDICTED, SECOND, ContactSet
+from ..contact.contact_set import FEATURE, FIRST, NORMAL, PREDICTED, SECOND, ContactSet, vector
 from ..geometry.rotations import matrix_value
-from ..geometry.vectors import Vec3, to_local, to_world
+from ..geometry.vectors import Vec3, dot, to_local, to_world
 from ..kernels import kernel
-from ..problem.contact_rows import tangents_of
+from ..problem.assemble import tangents_of
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import body_islands, islands
 from ..solvers.rows import Floats, Ints, Rows, row_speed
@@ -207,11 +207,10 @@ def match(warm_start, keys, table, tangents, impulse):
             for row in range(1, min(rows, kept.shape[1])):
                 impulse[i, row] = kept[j, row]
         elif rows > 1 and kept.shape[1] > 1:
-            sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
+            s, t = tangents_of(vector(table, i, NORMAL))
             for k in range(rows // 3):
-                a, b, c = kept[j, 1 + 3 * k], kept[j, 2 + 3 * k], kept[j, 3 + 3 * k]
-                impulse[i, 1 + 2 * k] = sx * a + sy * b + sz * c
-                impulse[i, 2 + 2 * k] = tx * a + ty * b + tz * c
+                friction = vector(kept, j, 1 + 3 * k)
+                impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k] = dot(s, friction), dot(t, friction)
             if rows == 6:
                 impulse[i, 5] = kept[j, 7]
 
@@ -238,12 +237,11 @@ def _keep(table, keys, impulse, chosen, out):
             for row in range(1, rows):
                 out.impulse[j, row] = impulse[i, row]
             continue
-        sx, sy, sz, tx, ty, tz = tangents_of(table[i, NORMAL], table[i, NORMAL + 1], table[i, NORMAL + 2])
+        s, t = tangents_of(vector(table, i, NORMAL))
         for k in range(rows // 3):
-            a, b = impulse[i, 1 + 2 * k], impulse[i, 2 + 2 * k]
-            out.impulse[j, 1 + 3 * k] = a * sx + b * tx
-            out.impulse[j, 2 + 3 * k] = a * sy + b * ty
-            out.impulse[j, 3 + 3 * k] = a * sz + b * tz
+            friction = impulse[i, 1 + 2 * k] * s + impulse[i, 2 + 2 * k] * t
+            for c in range(3):
+                out.impulse[j, 1 + 3 * k + c] = friction[c]
         if rows == 6:
             out.impulse[j, 7] = impulse[i, 5]
 

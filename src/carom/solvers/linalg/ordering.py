@@ -256,7 +256,7 @@ def renumbered(adj_ptr, adj, order):
 
 @kernel
 def elimination_tree(adj_ptr, adj, owner):
-    """Parent of each column, -1 for roots, and the number of its rows below; node i is in column owner[i], ascending."""
+    """Parent of each column, -1 for roots, and the number of rows below it; node i is in column owner[i], ascending."""
     columns = owner[-1] + 1 if len(owner) else 0
     parent, count, met = np.full(columns, -1, np.int64), np.zeros(columns, np.int64), np.full(columns, -1, np.int64)
     for i in range(len(owner)):
