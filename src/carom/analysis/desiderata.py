@@ -15,9 +15,8 @@ import scipy.sparse as sp
 from ..catalogue import Entry
 from ..errors import ProblemError
 from ..laws import Law
-from ..problem.momentum import momentum_violation
 from ..problem.problem import ImpactProblem, Symmetry
-from ..problem.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution
+from ..problem.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution, momentum_violation
 from ..resolve.impulses import solve_impact
 from ..resolve.verify import NOT_FINITE, RAISED
 from ..solvers.rows import Floats

@@ -12,24 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from ..kernels.operators import cross, dot, vector_arithmetic
-
-__all__ = [
-    "Mat3",
-    "Pose",
-    "Vec2",
-    "Vec3",
-    "cross",
-    "dot",
-    "norm",
-    "put_row",
-    "row2",
-    "row3",
-    "times",
-    "to_local",
-    "to_world",
-    "transposed",
-]
+from ..kernels.operators import vector_arithmetic, vector_products
 
 
 class _Arithmetic:
@@ -81,6 +64,24 @@ class Vec3(_Arithmetic, _Vec3):  # type: ignore[misc]
 
 
 vector_arithmetic(Vec2, Vec3)
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The scalar product of two vectors."""
+    total = a[0] * b[0]
+    for i in range(1, len(a)):
+        total = total + a[i] * b[i]
+    return total
+
+
+def cross(a: Any, b: Any) -> Any:
+    """The vector product in 3D; in 2D its component along the third axis."""
+    if len(a) == 2:
+        return a[0] * b[1] - a[1] * b[0]
+    return type(a)(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+vector_products(dot, cross)
 
 
 class Mat3(NamedTuple):

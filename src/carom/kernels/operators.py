@@ -97,26 +97,14 @@ _by_scalar(operator.mul, "fmul", 1)
 _by_scalar(operator.truediv, "fdiv", 1)
 
 
-def dot(a: Any, b: Any) -> Any:
-    """The scalar product of two vectors."""
-    total = a[0] * b[0]
-    for i in range(1, len(a)):
-        total = total + a[i] * b[i]
-    return total
+def vector_products(dot: Callable[..., Any], cross: Callable[..., Any]) -> None:
+    """Makes two functions of Python the scalar product and the vector product inside kernels."""
+    _typed(dot, lambda a, b: a.dtype if _same(a, b) else None)
+    _typed(cross, lambda a, b: (a if a.count == 3 else a.dtype) if _same(a, b) else None)
+    lower_builtin(dot, types.NamedUniTuple, types.NamedUniTuple)(_dot)
+    lower_builtin(cross, types.NamedUniTuple, types.NamedUniTuple)(_cross)
 
 
-def cross(a: Any, b: Any) -> Any:
-    """The vector product in 3D; in 2D its component along the third axis."""
-    if len(a) == 2:
-        return a[0] * b[1] - a[1] * b[0]
-    return type(a)(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-_typed(dot, lambda a, b: a.dtype if _same(a, b) else None)
-_typed(cross, lambda a, b: (a if a.count == 3 else a.dtype) if _same(a, b) else None)
-
-
-@lower_builtin(dot, types.NamedUniTuple, types.NamedUniTuple)
 def _dot(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     a, b = (_parts(builder, value) for value in args)
     total = builder.fmul(a[0], b[0])
@@ -125,7 +113,6 @@ def _dot(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return total
 
 
-@lower_builtin(cross, types.NamedUniTuple, types.NamedUniTuple)
 def _cross(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     a, b = (_parts(builder, value) for value in args)
 

@@ -1,12 +1,23 @@
-"""The time-of-impact step: from one impact to the next, each resolved when and where it occurs (Tang 2014, sec. 2)."""
+"""The time-of-impact step: from one impact to the next, each resolved when and where it occurs (Tang 2014, sec. 2).
+
+`Interval2D` has the motion from impact to impact in 2D; that in 3D is the drift-safe step, divided at every impact.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
 from typing import ClassVar, Protocol
 
+from ..contact.contact_set import ContactSet, deepest_overlap
+from ..contact.detector import Detector
+from ..contact.motion import displacements
+from ..problem.assemble import Assembly
 from ..resolve.response import Response
+from ..solvers.rows import Floats
 from ..world import State, World
-from .drift_safe import DriftSafe
+from .drift_safe import Ahead, DriftSafe
+from .integrator import free_motion, prescribed
 from .report import StepReport
 
 IMPACTS = 200  # bound on the number of impacts per step, plus ...
@@ -14,6 +25,16 @@ IMPACTS_PER_BODY = 4  # ... this many for each body
 # Sub-steps shorter than this fraction of a step are drift-safe steps: bodies that overlap and still approach have no
 # time of impact.
 SHORTEST = 0.02
+# In 3D:
+SAME_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
+REPEATS = 8  # applications of the law to one impact
+# The contacts that touch are detected over a short motion of FLIGHT touching distances, which tells approaching
+# vertices from rising ones. They count up to a gap of CLEAR touching distances, which such a motion cannot open.
+FLIGHT = 10.0
+CLEAR = 25.0
+MOST_ITERATIONS = 40  # of the search for one impact
+CLEARANCE = 0.25  # motion, in half widths of the thinnest body, within which no two bodies pass through each other
+SMALLEST_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
 
 
 class Interval(Protocol):
@@ -71,8 +92,6 @@ class TimeOfImpact(DriftSafe):
 
             self.interval = Interval2D(self)
         else:
-            from .interval_3d import Interval3D
-
             self.interval = Interval3D(self)
         self.bound = min(IMPACTS + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
 
@@ -88,3 +107,162 @@ class TimeOfImpact(DriftSafe):
                 break
             self.interval.resolve()
         return self.interval.end()
+
+
+# ---- 3D
+
+
+class Interval3D:
+    """The part of a step that is still ahead. `now` is the state reached, `left` the time that is left."""
+
+    most_impacts: float = inf
+
+    def __init__(self, stepper: DriftSafe) -> None:
+        self.stepper, self.world = stepper, stepper.world
+        self.search = ImpactSearch(self.world, self._move, stepper.touch, stepper.margin)
+
+    def _move(self, state: State, time: float) -> State:
+        return free_motion(self.world, state, time)
+
+    def begin(self, state: State, h: float, report: StepReport) -> None:
+        self.now, self.left, self.h, self.report = state, h, h, report
+
+    def next_impact(self) -> bool:
+        """Advances until contacts touch that approach faster than resting ones."""
+        while self.left > SAME_TIME * self.h:
+            self.start = prescribed(self.world, self.now, self.left)
+            self.slow, _ = self.stepper.bounds(self.start, self.h)
+            self.impact = self._impact()
+            if self.impact is not None:
+                return True
+            self._advance()
+        return False
+
+    def resolve(self) -> None:
+        """Applies the law, repeatedly while its answer leaves a fast approach, and advances to the next impact."""
+        for _ in range(REPEATS):
+            if self.impact is None:
+                break
+            found, assembly = self.impact
+            self.start = self.stepper.collide(self.start, found, assembly, self.report)
+            # Other vertices may approach now: contacts are detected again once these do not.
+            self.impact = self._fast(found, assembly.moving(self.start.velocity)) or self._impact()
+        self._advance()
+
+    def finish(self) -> None:
+        """The impacts of the rest of the step are resolved as in the drift-safe step."""
+        s, report, rounds = self.stepper, self.report, self.report.rounds
+        _, searched = s.bounds(self.start, self.left)
+        ahead = s.look_ahead(self.start, self.left, self.slow, searched, report)
+        ahead = s.resolve_impacts(ahead, report)
+        report.rounds = rounds  # the rounds of the drift-safe step are not counted
+        self.now, self.left = s.hold_resting(ahead, report), 0.0
+
+    def end(self) -> State:
+        return self.now
+
+    def _impact(self) -> tuple[ContactSet, Assembly] | None:
+        """The contacts that touch now, if one of them approaches fast."""
+        s = self.stepper
+        found = self.search.touching(self.start, self.left)
+        self.report.clock.lap("detect")
+        if not found.count:
+            return None
+        return self._fast(found, s.assemble(self.start, found, self.left, self.report))
+
+    def _fast(self, found: ContactSet, impact: Assembly) -> tuple[ContactSet, Assembly] | None:
+        """The contacts and their assembly, if one of them approaches fast."""
+        return (found, impact) if (impact.contacts.speeds() < -found.larger(self.slow)).any() else None
+
+    def _advance(self) -> None:
+        """Moves to the next impact or the end of the step, with resting contacts held."""
+        s, report = self.stepper, self.report
+        time = self.search.next_impact(self.start, self.left, self.slow)
+        report.clock.lap("detect")
+        self.left -= time
+        end = s.move(self.start, time, report)
+        found = s.find(self.start, end, s.margin, report)
+        overlap = deepest_overlap(found.table)
+        report.overlap = max(report.overlap, overlap)
+        impact = s.assemble(self.start, found, time, report) if found.count else None
+        self.now = s.hold_resting(Ahead(self.start, end, time, self.slow, self.slow, found, impact, overlap), report)
+
+
+# ---- the contacts that touch at one instant, and the time until the next impact
+
+
+Move = Callable[[State, float], State]
+
+
+class ImpactSearch:
+    """Search for the contacts that touch now, and for the time of the next impact of bodies that do not touch yet.
+
+    Impacts are timed on the true paths of free motion, `move(state, time)`. Pairs that would pass through each other
+    within the interval are found by the swept test.
+
+    An impact is a gap that closes faster than the resting speeds `slow` (n,) of its bodies. `touch` is the gap up to
+    which bodies count as touching.
+    """
+
+    def __init__(self, world: World, move: Move, touch: float, margin: float) -> None:
+        self.world, self.move, self.touch, self.margin = world, move, touch, margin
+        self.detector = Detector(world)
+        self.thinnest = float(world.shapes.inner.min())
+
+    def touching(self, state: State, interval: float) -> ContactSet:
+        """The contacts that touch in `state`."""
+        most = self._farthest(state, self.move(state, interval))
+        short = interval * min(1.0, FLIGHT * self.touch / most) if most > 0.0 else interval
+        found = self.detector.find(state, self.move(state, short), CLEAR * self.touch)
+        return found.take(found.gap <= CLEAR * self.touch)
+
+    def next_impact(self, start: State, interval: float, slow: Floats) -> float:
+        """Time from `start` until the next impact, at most `interval`.
+
+        The bracket lies between a time without an impact and one at which a gap has closed. The next guess is the
+        earliest root of the gaps, taken as linear in time, until a gap is as small as that of touching bodies. Only
+        the first guess needs the swept test: until its root, and a little longer, no bodies pass through each other.
+        """
+        end = self.move(start, interval)
+        closed = self._closed(start, end, slow, self.detector.find(start, end, self.margin))
+        if closed is None:
+            return interval
+        low, high, time = 0.0, interval, interval * closed[0]
+        most = self._farthest(start, end)
+        if most > CLEARANCE * self.thinnest:
+            high = min(high, time + CLEARANCE * self.thinnest / most * interval)
+        for _ in range(MOST_ITERATIONS):
+            if high - low <= SAME_TIME * interval:
+                break
+            least = SMALLEST_STEP * (high - low)
+            time = min(max(time, low + least), high - least)
+            end = self.move(start, time)
+            closed = self._closed(start, end, slow, self.detector.at_ends(start, end, self.margin))
+            if closed is None:
+                low = time
+                time = 0.5 * (low + high)
+                continue
+            if abs(closed[1]) <= self.touch:
+                return time
+            if closed[1] > 0.0:
+                low, time = time, time * closed[0]
+            else:
+                high, time = time, time * closed[0]
+        return high if low == 0.0 else low
+
+    def _farthest(self, start: State, end: State) -> float:
+        """Largest displacement of any point of a body."""
+        return displacements(self.world, start, end).largest
+
+    def _closed(self, start: State, end: State, slow: Floats, found: ContactSet) -> tuple[float, float] | None:
+        """Of the gaps that are open in `start` and (nearly) closed in `end`: earliest root and smallest value.
+
+        The root is a fraction of the time between, and above 1 for a gap that is not quite closed. None if there is no
+        such gap.
+        """
+        fast = found.gap - found.predicted > (end.time - start.time) * found.larger(slow)
+        new = (found.gap > CLEAR * self.touch) & fast
+        if not new.any():
+            return None
+        gap, then = found.gap[new], found.predicted[new]
+        return float((gap / (gap - then)).min()), float(then.min())
