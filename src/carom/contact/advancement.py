@@ -54,7 +54,7 @@ class MovingPart(NamedTuple):
     reach: float  # largest distance of a point of the part from the center of the body
 
 
-@kernel
+@kernel(inline="always")
 def approach_bound(a, b, normal):
     """Bound on the approach of two parts along a unit vector per step, or in any direction if it is zero."""
     apart = b.motion.displacement - a.motion.displacement
@@ -117,7 +117,7 @@ def touch_time(shapes, work, a, b, tolerance, until):
     return t
 
 
-@kernel
+@kernel(inline="always")
 def _cell(shapes, shape):
     """The width of a cell of the distance grid of a shape; 0 if it has none."""
     return shapes.grid_spacing[shapes.grid[shape]] if shapes.kind[shape] == MESH else 0.0
@@ -205,7 +205,7 @@ class SolidWork(NamedTuple):
     axes: BoxAxes
 
 
-@kernel
+@kernel(inline="always")
 def solid_work():
     """New scratch arrays."""
     return SolidWork(polytope(), box_axes())

@@ -1,7 +1,4 @@
-"""Contacts of balls, which are discs in 2D and spheres in 3D, with each other and with boundaries.
-
-2D and 3D share the code. `axes` is the tuple (0, 1) or (0, 1, 2), whose length is known at compile time.
-"""
+"""Contacts of balls, which are discs in 2D and spheres in 3D, with each other and with boundaries."""
 
 from __future__ import annotations
 
@@ -19,33 +16,33 @@ BOUNDARY_ROOM = 64  # contacts with boundaries for which there is room at first
 
 
 @kernel(inline="always")
-def place(axes, position, i):
+def place(position, i):
     """Row i of an array of positions as a vector of space; the third component is 0 in 2D."""
-    return Vec3(position[i, 0], position[i, 1], position[i, 2] if len(axes) == 3 else 0.0)
+    return Vec3(position[i, 0], position[i, 1], position[i, 2] if position.shape[1] == 3 else 0.0)
 
 
 @kernel
-def ball_contacts(axes, pairs, low, high, ends, radius, chosen, hits):
+def ball_contacts(pairs, low, high, ends, radius, chosen, hits):
     """Table of the contacts of the candidate pairs low to high, then of the `chosen` balls with boundaries.
 
     `chosen` marks bodies, or is empty. `hits` is scratch, of the length of `pairs`.
     """
-    m = _near_pairs(axes, pairs, low, high, ends, radius, hits)
+    m = _near_pairs(pairs, low, high, ends, radius, hits)
     table = np.empty((m + (BOUNDARY_ROOM if len(chosen) else 0), ends.width))
-    _put_pairs(axes, pairs, hits[low : low + m], ends, radius, table)
-    return _with_boundaries(axes, ends, radius, chosen, table, m) if len(chosen) else table
+    _put_pairs(pairs, hits[low : low + m], ends, radius, table)
+    return _with_boundaries(ends, radius, chosen, table, m) if len(chosen) else table
 
 
 @kernel
-def _near_pairs(axes, pairs, low, high, ends, radius, hits):
+def _near_pairs(pairs, low, high, ends, radius, hits):
     """Writes the numbers of the pairs low to high whose predicted gap is within the margin to `hits` from `low` on.
 
     Returns their count.
     """
     after, margins, sides, m = ends.position1, ends.margins, ends.sides, low
     for k in range(low, high):
-        a, b, image = pairs[k, FIRST], pairs[k, SECOND], pairs[k, IMAGE]
-        e = place(axes, after, b) - place(axes, after, a)
+        a, b, image = pairs[k, FIRST], pairs[k, SECOND], int(pairs[k, IMAGE])
+        e = place(after, b) - place(after, a)
         if image != NO_IMAGE:
             e = e + image_offset(sides, image, sides.end)
         reach = radius[a] + radius[b] + max(margins[a], margins[b])
@@ -55,14 +52,14 @@ def _near_pairs(axes, pairs, low, high, ends, radius, hits):
 
 
 @kernel
-def _put_pairs(axes, pairs, hits, ends, radius, table):
+def _put_pairs(pairs, hits, ends, radius, table):
     """Writes the contacts of the pairs `hits`. Where centers coincide the normal is along x."""
     before, after, sides = ends.position0, ends.position1, ends.sides
     for n in range(len(hits)):
         k = hits[n]
-        a, b, image = pairs[k, FIRST], pairs[k, SECOND], pairs[k, IMAGE]
-        center = place(axes, before, a)
-        e, f = place(axes, before, b) - center, place(axes, after, b) - place(axes, after, a)
+        a, b, image = pairs[k, FIRST], pairs[k, SECOND], int(pairs[k, IMAGE])
+        center = place(before, a)
+        e, f = place(before, b) - center, place(after, b) - place(after, a)
         if image != NO_IMAGE:
             e, f = e + image_offset(sides, image, sides.start), f + image_offset(sides, image, sides.end)
         apart = norm(e)
@@ -74,7 +71,7 @@ def _put_pairs(axes, pairs, hits, ends, radius, table):
 
 
 @kernel
-def _with_boundaries(axes, ends, radius, chosen, table, n):
+def _with_boundaries(ends, radius, chosen, table, n):
     """The first n contacts of a table, and those of the chosen balls with boundaries."""
     before, after, margins = ends.position0, ends.position1, ends.margins
     for w in range(len(ends.boundary1)):
@@ -83,16 +80,16 @@ def _with_boundaries(axes, ends, radius, chosen, table, n):
         for i in range(len(chosen)):
             if not chosen[i]:
                 continue
-            q, r = place(axes, after, i), radius[i]
+            q, r = place(after, i), radius[i]
             if flat:  # most boundaries, without the call
                 predicted = dot(q - boundary1.point, boundary1.axis) - r
             else:
                 predicted = point_gap(boundary1, q)[0] - r
-            if segment and passes(boundary0, boundary1, place(axes, before, i), q):
+            if segment and passes(boundary0, boundary1, place(before, i), q):
                 predicted = -predicted - 2.0 * r
             if predicted <= margins[i]:
                 table = with_room(table, n, 1)
-                _put_bounded(table, n, (i, w), (boundary0, boundary1), (place(axes, before, i), q), r, predicted)
+                _put_bounded(table, n, (i, w), (boundary0, boundary1), (place(before, i), q), r, predicted)
                 n += 1
     return table[:n]
 

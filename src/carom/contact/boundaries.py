@@ -163,7 +163,7 @@ def summit(wave, t):
     return t
 
 
-@kernel
+@kernel(inline="always")
 def _wave_height(wave, t):
     return wave[0] * np.cos(t) + wave[1] * np.sin(t) + wave[2] * np.cos(2.0 * t) + wave[3] * np.sin(2.0 * t)
 

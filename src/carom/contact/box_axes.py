@@ -41,7 +41,7 @@ class BoxAxes(NamedTuple):
     score: Floats  # (15,)
 
 
-@kernel
+@kernel(inline="always")
 def box_axes():
     """New scratch arrays."""
     return BoxAxes(np.empty((2, 15)), np.empty((2, 15)), np.empty(15))
@@ -135,20 +135,20 @@ def _measure(b, g, h, limit, trial, axes, when):
     return top
 
 
-@kernel
+@kernel(inline="always")
 def box_gap(a, g, b, h, axes):
     """Gap of boxes with half edges g and h at poses a and b: exact where they overlap, else a positive separation."""
     return _measure(relative_pose(b, a), g, h, 0.0, 0, axes, BEFORE)[0]
 
 
-@kernel
+@kernel(inline="always")
 def _ends(axes, k):
     """Separation along axis k before and after the step, with the direction in which b lies before it."""
     t0, t1 = axes.center[BEFORE, k], axes.center[AFTER, k]
     return abs(t0) - axes.width[BEFORE, k], (t1 if t0 >= 0.0 else -t1) - axes.width[AFTER, k]
 
 
-@kernel
+@kernel(inline="always")
 def box_separation(end, g, h, margin, trial, axes):
     """Largest separation of two boxes after the step and its axis; b, with half edges h, is then at the pose `end`.
 
@@ -192,7 +192,7 @@ def _axis(r, k, sign):
     return (sign / norm(n)) * n
 
 
-@kernel
+@kernel(inline="always")
 def _is_near_face(r, n):
     """Whether a direction is nearly a face normal of one of the boxes."""
     d = to_local(r, n)

@@ -87,7 +87,7 @@ def _each(work: Callable[[int, int], None], edges: list[tuple[int, int]]) -> Non
     on_threads(one, edges)
 
 
-@kernel
+@kernel(inline="always")
 def _grown(array, used):
     bigger = np.empty(2 * len(array), array.dtype)
     bigger[:used] = array[:used]
@@ -344,7 +344,7 @@ def put_cells(axes, grid, bodies, begin, end):
     """Writes the cells of the bodies begin to end."""
     for i in range(begin, end):
         level = bodies.level[i]
-        bodies.key[i] = grid.first[level] + cell_of(axes, grid, bodies.ball[i], level)
+        bodies.key[i] = grid.first[level] + cell_of(axes, grid, bodies.ball[i], int(level))
 
 
 @kernel

@@ -57,7 +57,7 @@ def _put(places, n, feature, own, other):
     return n + 1
 
 
-@kernel
+@kernel(inline="always")
 def _across(n):
     """Two unit vectors orthogonal to n."""
     if abs(n.x) <= abs(n.y) and abs(n.x) <= abs(n.z):
@@ -70,7 +70,7 @@ def _across(n):
     return t, cross(n, t)
 
 
-@kernel
+@kernel(inline="always")
 def _flatten(p, a, origin, u, v):
     """Coordinates of the points of a feature along u and v, relative to the origin. Writes columns of p."""
     for i in range(a.points):
@@ -111,7 +111,7 @@ def _put_sides(own, other, scratch):
             side[own.which, i, j] = cross(edge, _flat(p, own, i) - start)
 
 
-@kernel
+@kernel(inline="always")
 def _nearest_on(p, a, at):
     """Fraction (0 to 1) along an edge at which it is nearest to `at` across the normal."""
     edge = _flat(p, a, 1) - _flat(p, a, 0)
@@ -121,7 +121,7 @@ def _nearest_on(p, a, at):
     return min(max(dot(at - _flat(p, a, 0), edge) / square, 0.0), 1.0)
 
 
-@kernel
+@kernel(inline="always")
 def _over_cap(point, other, normal):
     """Point, relative to its center, where the normal line through a point meets the cap of a feature."""
     d = point - other.center
@@ -277,7 +277,7 @@ def _put_parallel(a, b, direction, tolerance, scratch):
     return n
 
 
-@kernel
+@kernel(inline="always")
 def _edge_or_end(p, a, s, tolerance):
     """The place at fraction s of an edge, or its corner if it is that near; the point of a vertex."""
     if a.points == 1:

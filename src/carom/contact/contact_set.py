@@ -126,7 +126,7 @@ class ContactSet:
 # ---- tables in kernels: filled from the front, the number of rows in use is returned
 
 
-@kernel
+@kernel(inline="always")
 def contact_table(count):
     """A table for up to `count` contacts, without columns of periodic images."""
     return np.empty((count, WIDTH))
@@ -179,14 +179,14 @@ def contact_at(table, n):
     )
 
 
-@kernel
+@kernel(inline="always")
 def set_bodies(table, begin, end, first, second):
     """Writes the bodies of the contacts begin to end."""
     for n in range(begin, end):
         table[n, FIRST], table[n, SECOND] = first, second
 
 
-@kernel
+@kernel(inline="always")
 def feature_code(base, kind, i, j):
     """The feature id of a contact in 3D: a hash of the pair of parts (`base`), the kind of contact, and two codes."""
     h = ((base * 4 + kind) * 8191 + i) * 131071 + j

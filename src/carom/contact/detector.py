@@ -132,18 +132,20 @@ class Detector:
         if self.moving:
             start, end = boundaries_at(self.world, before.time, after.time - before.time)
             self.boundaries = boundary_table(start), boundary_table(end)
+        n = self.world.count
+        turns = before.orientation.reshape(n, -1), after.orientation.reshape(n, -1)  # one type of `Ends` for 2D and 3D
         return Ends(
-            before.position, before.orientation, after.position, after.orientation, *self.boundaries, margins,
+            before.position, turns[0], after.position, turns[1], *self.boundaries, margins,
             sides_in_step(self.world.periodic, before.time, after.time), self.width,
         )  # fmt: skip
 
     # ---- families of shapes: tables of the contacts of pairs, and of chosen bodies with boundaries
 
     def _balls(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
-        axes, radius, hits = self.pairs.axes, self.pairs.radius, self.hits
+        radius, hits = self.pairs.radius, self.hits
 
         def find(low: int, high: int, chosen: Mask) -> Floats:
-            out: Floats = ball_contacts(axes, pairs, low, high, ends, radius, chosen, hits)
+            out: Floats = ball_contacts(pairs, low, high, ends, radius, chosen, hits)
             return out
 
         return _in_pieces(len(pairs), BALL_PIECE, chosen, find)

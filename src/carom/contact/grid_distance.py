@@ -187,7 +187,7 @@ def is_outside(grid, p):
     return not _is_zero(_beyond(grid, (p - grid.low) / grid.spacing, 0.0))
 
 
-@kernel
+@kernel(inline="always")
 def _projected(grid, p):
     """A point close to the surface, projected onto it."""
     return p - grid_value(grid, p) * grid_normal(grid, p)

@@ -60,13 +60,13 @@ def sides_in_step(periodic: Periodic | None, before: float, after: float) -> Sid
 # ---- images of pairs, in kernels
 
 
-@kernel
+@kernel(inline="always")
 def periods(image, axis):
     """Number of periods along an axis by which an image is shifted."""
     return ((image >> (4 * axis)) & (CODE_BASE - 1)) - 8
 
 
-@kernel
+@kernel(inline="always")
 def image_offset(sides, image, slide):
     """Displacement from a body to its image, where images across the sheared side have slid by `slide`."""
     x, y, z = periods(image, 0) * sides.length.x, periods(image, 1) * sides.length.y, periods(image, 2) * sides.length.z
@@ -76,14 +76,14 @@ def image_offset(sides, image, slide):
     return Vec3(x, y, z)
 
 
-@kernel
+@kernel(inline="always")
 def image_drift(sides, image):
     """Velocity of an image relative to its body."""
     drift = periods(image, sides.sheared_axis) * sides.speed if sides.speed != 0.0 else 0.0
     return Vec3(drift, 0.0, 0.0) if sides.slide_axis == 0 else Vec3(0.0, drift, 0.0)
 
 
-@kernel
+@kernel(inline="always")
 def put_image(table, n, sides, image):
     """Writes offset and drift of contact n, whose second body is a periodic image."""
     if table.shape[1] == WIDTH:

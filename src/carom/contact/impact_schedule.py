@@ -201,7 +201,7 @@ class ImpactSchedule:
         poses = self._poses(np.concatenate([first, second]), time, later)
         poses.position0[m:] += shift
         poses.position1[m:] += shift + (later - time) * drift
-        both = np.stack([np.arange(m), np.arange(m, 2 * m)], axis=1)
+        both = np.stack([np.arange(m), np.arange(m, 2 * m)], axis=1).astype(np.int32)  # as in a list of pairs
         found = polygon_pairs(self.world.shapes_2d, poses, both, MARGIN * self.touch)
         pair = found[:, FIRST].astype(np.int64)
         table = np.zeros((len(found), WIDTH if self.world.periodic is None else PERIODIC_WIDTH))
@@ -304,7 +304,7 @@ def empty_pairs(rows):
     return ScheduledPairs(none, np.zeros(rows, np.int64), vectors, np.zeros((rows, 2)), np.full(rows, np.inf))
 
 
-@lean
+@kernel(inline="always")
 def _unused_row(pairs, row):
     """The first unused row from a row on; the number of rows if there is none."""
     while row < len(pairs.first) and pairs.first[row] >= 0:
@@ -322,7 +322,7 @@ def _grown(pairs):
     return grown
 
 
-@kernel
+@kernel(inline="always")
 def _pair(pairs, k):
     return Pair(pairs.first[k], pairs.second[k], row2(pairs.shift, k), row2(pairs.drift, k))
 
@@ -350,7 +350,7 @@ def _with_pair(course, pairs, row, pair):
     return pairs, k + 1
 
 
-@kernel
+@kernel(inline="always")
 def _periods(distance, reach, length):
     """First and last number of periods that bring a distance between -reach and reach."""
     if length == 0.0:
@@ -463,7 +463,7 @@ def updated(course, pairs, changed):
     return scheduled(course, pairs, changed, first[:count], second[:count])
 
 
-@lean
+@kernel(inline="always")
 def _drop(pairs, mark):
     """Removes the pairs of the bodies that are marked."""
     for k in range(len(pairs.first)):
@@ -521,7 +521,7 @@ def simultaneous(course, pairs, time, later):
     return np.flatnonzero(chosen == 1)
 
 
-@kernel
+@kernel(inline="always")
 def _mark(free, mark, i, j):
     """Marks the free bodies among i and j; returns whether one of them was not marked before."""
     fresh = False

@@ -72,7 +72,7 @@ def _motions(manifold, first, second):
     return Motions(first, second, face_a, face_b, (1.0 / norm(mean)) * mean)
 
 
-@kernel
+@kernel(inline="always")
 def _rotation_vector(turn):
     """The rotation of a matrix as a vector: axis times angle."""
     v = 0.5 * Vec3(turn.z.y - turn.y.z, turn.x.z - turn.z.x, turn.y.x - turn.x.y)
@@ -80,7 +80,7 @@ def _rotation_vector(turn):
     return (np.arctan2(sine, 0.5 * (trace - 1.0)) / sine if sine > 0.0 else 0.0) * v
 
 
-@kernel
+@kernel(inline="always")
 def _rolled_normal(motions, n, u, v):
     """The normal after the motion of two bodies of revolution, each about its own axis u and v.
 
@@ -137,7 +137,7 @@ def _edge_normal(mode, e, g, d, n):
     return v / (-length if dot(v, n) < 0.0 else length)
 
 
-@kernel
+@kernel(inline="always")
 def _rim_gap(side, motion, n):
     """How much a rim point reaches beyond its axis along the normal n after a motion."""
     c = dot(n, to_world(motion.turn, side.axis))

@@ -53,7 +53,7 @@ def candidate_room(points, links):
     )
 
 
-@kernel
+@kernel(inline="always")
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -61,7 +61,7 @@ def _root(parent, i):
     return i
 
 
-@kernel
+@kernel(inline="always")
 def _join(parent, i, j):
     i, j = _root(parent, i), _root(parent, j)
     if i < j:

@@ -16,7 +16,7 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
-from .broad_phase import Axes, counting_sort, fits, neighbors
+from .broad_phase import counting_sort, fits, neighbors
 from .images import CODE_BASE, NO_IMAGE, Sides, counts_once, image_offset, make_images, periods_of, put_image
 
 # Slack of a body. A larger one makes the list last longer, but a step tests more pairs.
@@ -52,7 +52,6 @@ class Pairs:
     def __init__(self, world: World) -> None:
         n, dim = world.count, world.dimension
         self.world = world
-        self.axes: Axes = (0, 1) if dim == 2 else (0, 1, 2)
         self.no_paths = np.zeros(n)
         self.length = periods_of(world.periodic, dim)
         none = np.empty((0, COLUMNS), np.int32)
@@ -76,7 +75,7 @@ class Pairs:
         all up to the sum of both apart: these are displacements in the step, within which they may have met.
         """
         paths = self.no_paths if paths is None else paths
-        return int(check(self.axes, self.list, after.position, margins, paths, self.shared, self.farthest))
+        return int(check(self.list, after.position, margins, paths, self.shared, self.farthest))
 
     def make(self, before: State, after: State, margins: Floats, paths: Floats | None = None) -> None:
         """Makes the list for the state `after`; see `check`."""
@@ -84,11 +83,11 @@ class Pairs:
         margins = MARGIN_RESERVE * margins
         paths = self.no_paths if paths is None else MARGIN_RESERVE * paths
         least = float(margins.min(initial=np.inf)) if world.count else 0.0
-        slack = slacks(self.axes, before.position, place, self.radius, self.shared)
+        slack = slacks(before.position, place, self.radius, self.shared)
         radius = self.radius + slack + (margins - least) + paths
         if world.periodic is None or (world.periodic.shear_rate == 0.0 and fits(self.length, radius, least)):
             a, b = neighbors(place, radius, world.free, least, self.length)
-            owner, shifts = np.arange(world.count), nearest_images(self.axes, place, self.length, a, b)
+            owner, shifts = np.arange(world.count), nearest_images(place, self.length, a, b)
         else:
             images = make_images(world.periodic, place, radius, least, after.time)
             owner = images.owner
@@ -106,7 +105,7 @@ class Pairs:
 
 
 @kernel
-def check(axes, made, after, margins, paths, shared, farthest):
+def check(made, after, margins, paths, shared, farthest):
     """Whether no body has moved since the list was `made` by more than its slack: see Pairs.check.
 
     The amounts by which its margin and path exceed those of the list are part of it. For a body that has crossed a
@@ -116,21 +115,21 @@ def check(axes, made, after, margins, paths, shared, farthest):
     old_margins, old_paths, n = made.margins, made.paths, len(made.place)
     crossed = False
     for i in range(n):
-        for d in range(len(axes)):
+        for d in range(len(length)):
             if not abs(after[i, d]) < farthest:
                 return DIVERGED
             if length[d] > 0.0 and abs(after[i, d] - place[i, d]) > 0.5 * length[d]:
                 crossed = True
     if crossed:
-        _cross(axes, made, after)
+        _cross(made, after)
     if shared:
         for i in range(n):
-            for d in range(len(axes)):
+            for d in range(len(length)):
                 common[d] += (after[i, d] - place[i, d]) / n
     for i in range(n):
         most = slack[i] - max(margins[i] - old_margins[i], 0.0) - max(paths[i] - old_paths[i], 0.0)
         square = 0.0
-        for d in range(len(axes)):
+        for d in range(len(length)):
             moved = after[i, d] - place[i, d] - common[d]
             square += moved * moved
         if most < 0.0 or square > most * most:
@@ -139,34 +138,34 @@ def check(axes, made, after, margins, paths, shared, farthest):
 
 
 @kernel
-def _cross(axes, made, after):
+def _cross(made, after):
     """Shifts the places by the periods by which bodies have been wrapped, and the images of their pairs."""
     place, length, table = made.place, made.length, made.table
     turns = np.zeros((len(place), 3), np.int64)
     for i in range(len(place)):
-        for d in range(len(axes)):
+        for d in range(len(length)):
             if length[d] > 0.0:
                 turns[i, d] = int(np.rint((after[i, d] - place[i, d]) / length[d]))
                 place[i, d] += turns[i, d] * length[d]
     for k in range(len(table)):
         a, b, scale = table[k, FIRST], table[k, SECOND], 1
-        for d in range(len(axes)):
+        for d in range(len(length)):
             table[k, IMAGE] += scale * (turns[a, d] - turns[b, d])
             scale *= CODE_BASE
 
 
 @kernel
-def slacks(axes, before, after, radius, shared):
+def slacks(before, after, radius, shared):
     """The slack of each body, from its displacement in one step relative to the mean one; 0 if no list would last."""
     n, common = len(radius), np.zeros(3)
     if shared:
         for i in range(n):
-            for d in range(len(axes)):
+            for d in range(after.shape[1]):
                 common[d] += (after[i, d] - before[i, d]) / n
     path = np.empty(n)
     for i in range(n):
         square = 0.0
-        for d in range(len(axes)):
+        for d in range(after.shape[1]):
             e = after[i, d] - before[i, d] - common[d]
             square += e * e
         path[i] = np.sqrt(square)
@@ -191,11 +190,11 @@ def slacks(axes, before, after, radius, shared):
 
 
 @kernel
-def nearest_images(axes, place, period, a, b):
+def nearest_images(place, period, a, b):
     """Periods (m, D) by which the nearest image of body b of each pair is shifted; empty if there are no periods."""
-    out = np.zeros((len(a) if period.max() > 0.0 else 0, len(axes)), np.int64)
+    out = np.zeros((len(a) if period.max() > 0.0 else 0, len(period)), np.int64)
     for k in range(len(out)):
-        for d in range(len(axes)):
+        for d in range(len(period)):
             if period[d] > 0.0:
                 out[k, d] = -int(np.rint((place[b[k], d] - place[a[k], d]) / period[d]))
     return out
@@ -238,7 +237,7 @@ class Ends(NamedTuple):
     """Both ends of a step: its start (0) and after free flight (1)."""
 
     position0: Floats  # (n, D)
-    orientation0: Floats  # (n,) angles or (n, 4) quaternions
+    orientation0: Floats  # (n, 1) angles or (n, 4) quaternions
     position1: Floats
     orientation1: Floats
     boundary0: Floats  # tables of boundaries

@@ -80,7 +80,7 @@ def _separations_of(at, normal, a, b, limit, out, start):
     return top
 
 
-@kernel
+@kernel(inline="always")
 def _separations(at, normal, a, b, limit, out):
     """Writes the separations along the edge normals of both polygons; returns the largest, or one above `limit`."""
     top = _separations_of(at, normal, a, b, limit, out, 0)
@@ -89,7 +89,7 @@ def _separations(at, normal, a, b, limit, out):
     return max(top, _separations_of(at, normal, b, a, limit, out, a.high - a.low))
 
 
-@kernel
+@kernel(inline="always")
 def _touch_time(before, after, count):
     """Time of first touch as a fraction of the step: when the last separating axis closes."""
     time = 0.0
@@ -157,7 +157,7 @@ def _facing(outline, n):
     return corner, corner
 
 
-@kernel
+@kernel(inline="always")
 def _along(outline, k, tangent, time):
     """Coordinate of vertex k along the tangent at a given time of the step."""
     start = row2(outline.at0, k)
@@ -198,7 +198,7 @@ def _interval_end(a, b, facing, ends, lead, size):
     return _vertex_on_edge(a, b, facing, ends[0] if lead >= 0.0 else ends[1], lead >= 0.0, feature)
 
 
-@kernel
+@kernel(inline="always")
 def _feature(a, b, facing, ends, of_first):
     """feature_id of a vertex of a and an edge of b (even), or of a vertex of b and an edge of a (odd)."""
     if of_first:

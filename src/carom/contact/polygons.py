@@ -25,8 +25,6 @@ from .contact_set import FIRST, PREDICTED, SECOND, Contact, contact_table, put, 
 from .pairs import image_rows, rows_to_bodies
 from .polygon_manifold import SAME_POINT, Outline, next_vertex, planar_contact, polygon_polygon, previous_vertex
 
-NO_BOUNDARIES = np.empty((0, 8))
-
 
 class Poses(NamedTuple):
     """Poses of all bodies, then of their periodic images: 0 at the start of the step, 1 after free flight."""
@@ -63,7 +61,8 @@ def polygon_pairs(shapes, poses, pairs, margin):
 
     The predicted gap of a contact is at most `margin`, unless it is the only one of its pair.
     """
-    placed = _placed(shapes, poses, NO_BOUNDARIES, NO_BOUNDARIES)
+    none = np.empty((0, 8))
+    placed = _placed(shapes, poses, none, none)
     table = contact_table(2 * len(pairs))
     return table[: _put_pairs(placed, pairs, margin, table)]
 
@@ -83,7 +82,7 @@ def polygon_boundaries(shapes, poses, chosen, boundary0, boundary1, margin):
 def polygon_contacts(shapes, pairs, ends, chosen):
     """Table of the contacts of candidate pairs of bodies, and of `chosen` bodies with boundaries."""
     rows = image_rows(pairs, ends.position0, ends.position1, ends.sides)
-    angle0, angle1 = ends.orientation0[rows.owner], ends.orientation1[rows.owner]
+    angle0, angle1 = ends.orientation0[:, 0][rows.owner], ends.orientation1[:, 0][rows.owner]
     poses = Poses(rows.owner, rows.position0, angle0, rows.position1, angle1)
     placed = _placed(shapes, poses, ends.boundary0, ends.boundary1)
     margins = ends.margins
@@ -137,7 +136,7 @@ def _placed(shapes, poses, boundary0, boundary1):
     return Placed(ptr, radius, poses.position0, poses.position1, at0, normal0, at1, normal1, scratch)
 
 
-@kernel
+@kernel(inline="always")
 def _place(vertex, position, angle, at):
     """Writes the vertices of one body, rotated by `angle`, with its center of mass at `position`."""
     c, s = np.cos(angle), np.sin(angle)

@@ -52,7 +52,7 @@ def pose_at(table, k):
     return Pose(row3(table, k), Mat3(x, y, Vec3(table[k, 9], table[k, 10], table[k, 11])))
 
 
-@kernel
+@kernel(inline="always")
 def put_pose(table, k, pose):
     """Writes a pose to row k of a table."""
     for i in range(3):
@@ -93,7 +93,7 @@ def part_pose(body, shapes, part):
     return Pose(world_point(body, row3(shapes.place, part)), times(body.turn, matrix_at(shapes.turn, part)))
 
 
-@kernel
+@kernel(inline="always")
 def midway(before, after, time):
     """The pose of a part at a time (0 to 1) between two poses.
 

@@ -157,7 +157,7 @@ def _point(at, arm, rest):
     return MovingPoint(at.position + e, velocity, acceleration, jerk)
 
 
-@kernel
+@kernel(inline="always")
 def _root(c, b, k):
     """The first s >= 0 with `c + b s + k s^2 / 2 <= 0`, for c >= 0; infinite if there is none."""
     square = b * b - 2.0 * k * c
@@ -242,13 +242,13 @@ def _sooner(one, found, feature, search):
     return one
 
 
-@kernel
+@kernel(inline="always")
 def _vertex_bit(k):
     """The feature bit of vertex k."""
     return min(k, VERTEX_BITS - 1)
 
 
-@kernel
+@kernel(inline="always")
 def _edge(outlines, i, k):
     """Vertex k, the unit vector along the edge to the next vertex, and its length, in the frame of the outline."""
     after = k + 1 if k + 1 < outlines.ptr[i + 1] else outlines.ptr[i]
@@ -321,7 +321,7 @@ def _against_boundary(outlines, i, at, j, boundary, round_body, search):
     return best
 
 
-@kernel
+@kernel(inline="always")
 def _center(outlines, i):
     """Center of a round outline, in its own frame."""
     k = outlines.ptr[i]
@@ -368,13 +368,13 @@ def separation(outlines, paths, pair, t, touch, search):
     return _disc_on_edges(outlines, i, at, q, outlines.radius[j], search)
 
 
-@lean
+@kernel(inline="always")
 def gap_at(outlines, paths, pair, t, touch):
     """The gap of a pair at a time, to first order."""
     return separation(outlines, paths, pair, t, touch, Search(0.0, 0.0, 0.0, 0.0, 0)).gap
 
 
-@kernel
+@kernel(inline="always")
 def _noise(outlines, paths, pair):
     """Speed of approach of a pair that is rounding error."""
     total = abs(pair.drift.x) + abs(pair.drift.y)

@@ -175,7 +175,7 @@ def put_keys(table, bodies, boundaries, keys):
         keys[i] = (pair << FEATURE_BITS) ^ (int(table[i, FEATURE]) & ((1 << FEATURE_BITS) - 1))
 
 
-@kernel
+@kernel(inline="always")
 def _slot(table, keys, key):
     """The slot of a key in an open hash table of positions in `keys`, or the empty one (-1) where it belongs."""
     mask = len(table) - 1

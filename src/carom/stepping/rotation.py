@@ -203,7 +203,7 @@ def sum3(a):
     return (max(high, a.z) + min(low, a.z)) + max(low, min(high, a.z))
 
 
-@kernel
+@kernel(inline="always")
 def stochastic_sum(x: float, dx: float) -> float:
     """x + dx with stochastic rounding: up or down with the probabilities that make the mean exact.
 

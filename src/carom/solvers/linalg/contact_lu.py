@@ -85,7 +85,7 @@ def multiplications(axes, pattern):
     return total * len(axes) ** 3
 
 
-@kernel
+@kernel(inline="always")
 def matrix_room(axes, pattern):
     """Memory for a matrix of the given pattern."""
     n, blocks, d = len(pattern.place), len(pattern.col_row), len(axes)
@@ -129,7 +129,7 @@ def assemble(axes, rows, pattern, contacts, val, q, matrix):
                     _add(axes, rows, matrix.up[pattern.slot[p, i, j]], row[i], part)
 
 
-@kernel
+@kernel(inline="always")
 def _add(axes, rows, out, left, part):
     """out += left^T part"""
     for a in range(len(axes)):
@@ -163,7 +163,7 @@ def eliminate(axes, pattern, matrix):
                 _subtract(axes, up[e], low[a], up[b])
 
 
-@kernel
+@kernel(inline="always")
 def _subtract(axes, out, a, b):
     """out -= a b"""
     for i in range(len(axes)):
@@ -174,7 +174,7 @@ def _subtract(axes, out, a, b):
             out[i, c] -= total
 
 
-@kernel
+@kernel(inline="always")
 def _times(axes, a, b, scratch):
     """a <- a b"""
     for i in range(len(axes)):

@@ -158,7 +158,7 @@ def operations(island):
     return total * d**3
 
 
-@kernel
+@kernel(inline="always")
 def new_factor(island):
     """Memory for the factor of an island, and behind it the work space for fronts, which each factorization uses again.
 
@@ -253,7 +253,7 @@ def combine(island, z):
     return x
 
 
-@lean
+@kernel(inline="always")
 def _add_combined(island, z, x):
     for i in range(len(z)):
         if z[i] != 0.0:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import lean
+from ...kernels import kernel, lean
 
 PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
 TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
@@ -211,7 +211,7 @@ def _settle(b, k, eps, work, index):
     return residual
 
 
-@lean
+@kernel(inline="always")
 def belongs(z, g, low, high, place):
     """The set to which a contact belongs: 0 at low, 1 free, 2 at high."""
     if place == 1:
