@@ -39,8 +39,8 @@ from .support import Part, core_of, difference
 from .surface_points import sample_count, sample_point
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
-MOST_ITERATIONS = 480  # of the advancement, which meshes may need; then a pair counts as touching or as crossing
-REACHED = 0.02  # distance from a depth, relative to it, at which convex pairs have reached it
+MOST_ADVANCES_3D = 480  # of the advancement, which meshes may need; then a pair counts as touching or as crossing
+REACHED_CONVEX = 0.02  # distance from a depth, relative to it, at which convex pairs have reached it
 REACHED_MESH = 0.5  # the same for meshes, whose steps are as long as the resolution allows
 SAME_GAP = 1e-9  # change of a gap, relative to the tolerance, that is rounding error
 
@@ -71,7 +71,7 @@ def crosses(gap_of, shapes, work, a, b, depth, reached):
     `gap_of` is the kernel that measures them: `gap_2d` or `gap_3d`.
     """
     t = 0.0
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MOST_ADVANCES_3D):
         gap, normal = gap_of(shapes, work, a, b, t, 0.0)
         if gap + depth <= reached * depth:
             return True
@@ -95,7 +95,7 @@ def touch_time(shapes, work, a, b, tolerance, until):
         tolerance = max(tolerance, 0.5 * max(_cell(shapes, a.shape), _cell(shapes, b.shape)))
         ahead, care = 0.25, 0.5
     t = 0.0
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MOST_ADVANCES_3D):
         gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
         bound = approach_bound(a, b, normal)
         if bound <= 0.0 or gap > bound * (until - t):
@@ -429,7 +429,7 @@ def _first_crossing_2d(shapes, motions, pairs, depth):
     for k in pairs:
         a = body_of(shapes, motions, k, motions.owner[k])
         b = body_of(shapes, motions, m + k, motions.owner[m + k])
-        if crosses(gap_2d, shapes, work, a, b, depth[k], REACHED):
+        if crosses(gap_2d, shapes, work, a, b, depth[k], REACHED_CONVEX):
             return k
     return -1
 
@@ -440,6 +440,6 @@ def _first_crossing_3d(shapes, motions, pairs, depth):
     for k, i, j in _part_pairs(shapes, motions, pairs):
         a, b = part_of(shapes, motions, k, i), part_of(shapes, motions, m + k, j)
         mesh = shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH
-        if crosses(gap_3d, shapes, work, a, b, depth[k], REACHED_MESH if mesh else REACHED):
+        if crosses(gap_3d, shapes, work, a, b, depth[k], REACHED_MESH if mesh else REACHED_CONVEX):
             return k
     return -1

@@ -45,9 +45,9 @@ def _near_pairs(pairs, low, high, ends, radius, hits):
         e = place(after, b) - place(after, a)
         if image != NO_IMAGE:
             e = e + image_offset(sides, image, sides.end)
-        reach = radius[a] + radius[b] + max(margins[a], margins[b])
+        limit = radius[a] + radius[b] + max(margins[a], margins[b])
         hits[m] = k
-        m += int(dot(e, e) <= reach * reach)
+        m += int(dot(e, e) <= limit * limit)
     return m - low
 
 

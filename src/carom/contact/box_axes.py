@@ -25,11 +25,11 @@ from ..kernels import kernel
 from ..solvers.rows import Floats
 from .poses import relative_pose
 
-EQUAL = 1e-10  # axes whose score is this close to the best (relative to size) are equal
-PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
-PARALLEL = 1e-6  # squared sine of the angle below which two edges are parallel
-FLAT = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal, ...
-CLEARER = 0.01  # ... unless it separates the boxes by more beyond the face, in half widths of the smaller body
+EQUAL_AXES = 1e-10  # axes whose score is this close to the best (relative to size) are equal
+AXIS_PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
+PARALLEL_EDGES = 1e-6  # squared sine of the angle below which two edges are parallel
+FACE_COSINE = 0.99995  # cosine (0.01 rad) above which an edge axis counts as a face normal, ...
+CLEARER_EDGE = 0.01  # ... unless it separates the boxes by more beyond the face, in half widths of the smaller body
 BEFORE, AFTER = 0, 1  # rows of BoxAxes
 
 
@@ -71,7 +71,7 @@ def _edge_axes(c, g, r, s, h):
 @kernel(inline="always")
 def _over_length(t, w, square):
     """t and w over the length of an axis; infinitely wide if the two edges are parallel."""
-    if square < PARALLEL:
+    if square < PARALLEL_EDGES:
         return 0.0, np.inf
     scale = 1.0 / np.sqrt(square)
     return scale * t, scale * w
@@ -174,7 +174,7 @@ def box_touch(start, g, h, margin, axes):
         if before == -np.inf or after == -np.inf:
             axes.score[k] = -np.inf
         else:
-            axes.score[k] = before + time * (after - before) + PREVIEW * after
+            axes.score[k] = before + time * (after - before) + AXIS_PREVIEW * after
     return first, time
 
 
@@ -196,7 +196,7 @@ def _axis(r, k, sign):
 def _is_near_face(r, n):
     """Whether a direction is nearly a face normal of one of the boxes."""
     d = to_local(r, n)
-    return max(abs(n.x), abs(n.y), abs(n.z), abs(d.x), abs(d.y), abs(d.z)) > FLAT
+    return max(abs(n.x), abs(n.y), abs(n.z), abs(d.x), abs(d.y), abs(d.z)) > FACE_COSINE
 
 
 @kernel
@@ -205,13 +205,13 @@ def box_normal(axes, r, size, inner):
 
     `size` is the size of the smaller box, `inner` the half width of the smaller body.
     """
-    score, bias = axes.score, EQUAL * size
+    score, bias = axes.score, EQUAL_AXES * size
     best, top = -np.inf, 0
     for k in range(6):
         if score[k] > best:
             best, top = score[k], k
     low, high = 0, 6
-    edge_best, clear = best + bias, best + CLEARER * inner
+    edge_best, clear = best + bias, best + CLEARER_EDGE * inner
     for k in range(6, 15):
         if score[k] > edge_best and (score[k] > clear or not _is_near_face(r, _axis(r, k, 1.0))):
             edge_best, top, low, high = score[k], k, 6, 15

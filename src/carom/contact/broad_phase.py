@@ -23,16 +23,16 @@ from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import on_threads, thread_count
 
-PIECE = 5000  # bodies per task of a thread
-CLASSES = 48  # size classes, a factor of two each
-ROUNDING = 1e-9  # by this fraction cells are wider, so that rounding cannot put a neighbor two cells away
+BODIES_PER_TASK = 5000  # bodies per task of a thread
+SIZE_CLASSES = 48  # size classes, a factor of two each
+CELL_ROUNDING = 1e-9  # by this fraction cells are wider, so that rounding cannot put a neighbor two cells away
 
 Axes = tuple[int, ...]
 
 
 def fits(period: Floats, radius: Floats, margin: float) -> bool:
     """Whether the periods (D,), 0 for axes without one, are long enough for `neighbors`: four cells of the largest."""
-    least = 4.0 * (2.0 * float(radius.max(initial=0.0)) + margin) * (1.0 + ROUNDING)
+    least = 4.0 * (2.0 * float(radius.max(initial=0.0)) + margin) * (1.0 + CELL_ROUNDING)
     return bool(((period == 0.0) | (period >= least)).all())
 
 
@@ -48,9 +48,9 @@ def neighbors(
     axes: Axes = (0, 1) if place.shape[1] == 2 else (0, 1, 2)
     if period is None:
         period = np.zeros(len(axes))
-    if n <= PIECE or thread_count() == 1:
+    if n <= BODIES_PER_TASK or thread_count() == 1:
         return _alone(axes, Spheres(place, radius, free), margin, period)
-    pieces = min(-(-n // PIECE), 8 * thread_count())
+    pieces = min(-(-n // BODIES_PER_TASK), 8 * thread_count())
     edges = [(n * k // pieces, n * (k + 1) // pieces) for k in range(pieces)]
     grid, bodies, in_order = grid_of(axes, Spheres(place, radius, free), margin, period)
     _each(lambda low, up: put_cells(axes, grid, bodies, low, up), edges)
@@ -248,7 +248,7 @@ def windows(axes, largest, members, margin, cell, count):
         for large in range(small + 1, len(largest)):
             reach, rows, fits, wide = largest[small] + largest[large] + margin, members[large], True, 0
             for d in range(len(axes)):
-                wide = max(wide, int(np.ceil(reach * (1.0 + ROUNDING) / cell[d, small])))
+                wide = max(wide, int(np.ceil(reach * (1.0 + CELL_ROUNDING) / cell[d, small])))
             for d in range(len(axes)):
                 fits = fits and 2 * wide + 1 <= count[d, small]
                 rows *= 1 if d == 0 else 2 * wide + 1
@@ -263,7 +263,7 @@ def windows(axes, largest, members, margin, cell, count):
 def cell_counts(axes, extent, largest, members, margin, period):
     """Widths of a cell and number of cells along all axes, and number of the first cell, for each size class."""
     classes = len(largest)
-    cell = (2.0 * largest + margin) * (1.0 + ROUNDING)
+    cell = (2.0 * largest + margin) * (1.0 + CELL_ROUNDING)
     widths = np.empty((len(axes), classes))
     count = np.empty((len(axes), classes), np.int64)
     first = np.zeros(classes + 1, np.int64)
@@ -302,19 +302,19 @@ def size_classes(axes, position, radius):
             high[k] = max(high[k], position[i, k])
         smallest = min(smallest, radius[i])
     level = np.zeros(n, np.int8)
-    largest, members = np.zeros(CLASSES), np.zeros(CLASSES, np.int64)
+    largest, members = np.zeros(SIZE_CLASSES), np.zeros(SIZE_CLASSES, np.int64)
     for i in range(n):
         c = 0
         bound = 2.0 * smallest
-        while radius[i] > bound and c < CLASSES - 1:
+        while radius[i] > bound and c < SIZE_CLASSES - 1:
             bound *= 2.0
             c += 1
         level[i] = c
         members[c] += 1
         largest[c] = max(largest[c], radius[i])
-    number = np.empty(CLASSES, np.int8)
+    number = np.empty(SIZE_CLASSES, np.int8)
     used = 0
-    for c in range(CLASSES):
+    for c in range(SIZE_CLASSES):
         number[c] = used
         if members[c] > 0:
             largest[used], members[used] = largest[c], members[c]

@@ -15,9 +15,9 @@ from ..geometry.vectors import Vec2, Vec3, cross, dot, norm
 from ..kernels import kernel
 from .features import FLAT_U, FLAT_V, TAKEN, point_of
 
-SAME = 1e-6  # distance across the normal, relative to the size, up to which two points are the same
-BESIDE = 1e-3  # distance, relative to the radius, up to which a crossing and a point of a rim are the same
-PARALLEL = 0.02  # sine of the angle up to which two edges are parallel
+SAME_PLACE = 1e-6  # distance across the normal, relative to the size, up to which two points are the same
+SAME_RIM_PLACE = 1e-3  # distance, relative to the radius, up to which a crossing and a point of a rim are the same
+PARALLEL_SINE = 0.02  # sine of the angle up to which two edges are parallel
 
 
 class Place(NamedTuple):
@@ -195,7 +195,7 @@ def _put_corners(own, other, normal, tolerance, scratch, n):
 @kernel
 def _is_at_rim_point(cap, hit, scratch, n):
     """Whether a point on the rim of a cap coincides with a point of it that is a contact point already."""
-    near = (BESIDE * cap.cap) ** 2
+    near = (SAME_RIM_PLACE * cap.cap) ** 2
     for k in range(n):
         place = place_at(scratch.place, k, cap.which)
         if place.i >= 0 and place.i == place.j:
@@ -297,7 +297,7 @@ def _put_crossing(a, b, tolerance, scratch):
     if a.points == 2 and b.points == 2:
         e, f = _flat(p, a, 1) - _flat(p, a, 0), _flat(p, b, 1) - _flat(p, b, 0)
         la, lb, turn = norm(e), norm(f), cross(e, f)
-        if abs(turn) <= PARALLEL * la * lb:
+        if abs(turn) <= PARALLEL_SINE * la * lb:
             same = 1.0 if dot(e, f) >= 0.0 else -1.0
             return _put_parallel(a, b, e / la + same * f / lb, tolerance, scratch)
         d = _flat(p, b, 0) - _flat(p, a, 0)
@@ -342,7 +342,7 @@ def _without_double(places, n):
 @kernel
 def clip(a, b, normal, size, scratch):
     """Number of contact points of two features. Writes them to `scratch`. `size` is that of the smaller shape."""
-    tolerance, origin = SAME * size, point_of(scratch.point, a.which, 0)
+    tolerance, origin = SAME_PLACE * size, point_of(scratch.point, a.which, 0)
     u, v = _across(normal)
     _flatten(scratch.point, a, origin, u, v)
     _flatten(scratch.point, b, origin, u, v)

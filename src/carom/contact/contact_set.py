@@ -19,6 +19,11 @@ OFFSET, DRIFT, PERIODIC_WIDTH = 11, 14, 17  # two more vectors in periodic world
 
 FEATURE_MASK = 0xFFFFF  # a feature id in 3D has 20 bits
 
+# Contacts that touch at one instant are detected over a short motion of TOUCH_FLIGHT touching distances, which tells
+# approaching vertices from rising ones. They count up to a gap of TOUCH_MARGIN touching distances, which such a motion
+# cannot open.
+TOUCH_FLIGHT, TOUCH_MARGIN = 10.0, 25.0
+
 
 class Contact(NamedTuple):
     """The geometry of one contact of a pair, as a value for kernels; see `ContactSet` for what the numbers mean."""

@@ -5,11 +5,12 @@ that meet several others within a step, may nevertheless end inside or beyond ea
 the motion that the step has made. Let the displacement of a body be the bound of `motion.py` on that of any of its
 points, and w its half width; for pairs the smaller w counts.
 
-* Overlap: bodies that are displaced by more than FAST w, or all if the overlap at the start was more than NOTICED w,
-  must not overlap others by more than OVERLAP w at the end. The other pairs cannot: NOTICED + 2 FAST <= OVERLAP.
-* Crossing: pairs that are displaced by more than FAR_MOTION w relative to each other must not be deeper than DEPTH w in
-  each other at any time, if they move straight and rotate steadily from start to end. Slower pairs cannot pass through
-  each other.
+* Overlap: bodies that are displaced by more than FAST_DISPLACEMENT w, or all if the overlap at the start was more than
+  NOTICED_OVERLAP w, must not overlap others by more than NOTED_OVERLAP w at the end. The other pairs cannot:
+  NOTICED_OVERLAP + 2 FAST_DISPLACEMENT <= NOTED_OVERLAP.
+* Crossing: pairs that are displaced by more than FAR_MOTION w relative to each other must not be deeper than
+  CROSSING_DEPTH w in each other at any time, if they move straight and rotate steadily from start to end. Slower pairs
+  cannot pass through each other.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from .images import sides_in_step
 from .motion import FAR_MOTION, Motions, displacements, meeting_pairs, pair_motions
 
 # Relative to the half width of the smaller body.
-OVERLAP = 0.04  # largest overlap of a step that is not cut
-NOTICED = 0.01  # overlap at the start from which on slow bodies are tested
-FAST = 0.015  # smallest displacement for which a body is tested
-DEPTH = 0.5  # depth that only pairs that cross reach
+NOTED_OVERLAP = 0.04  # largest overlap of a step that is not cut
+NOTICED_OVERLAP = 0.01  # overlap at the start from which on slow bodies are tested
+FAST_DISPLACEMENT = 0.015  # smallest displacement for which a body is tested
+CROSSING_DEPTH = 0.5  # depth that only pairs that cross reach
 
 
 class Violation(NamedTuple):
@@ -57,17 +58,17 @@ class Containment:
         moved = displacements(self.world, before, after)
         share = moved.total / self.inner
         most = float(share.max(initial=0.0))
-        chosen = share > FAST
-        if overlap > NOTICED * self.least:
+        chosen = share > FAST_DISPLACEMENT
+        if overlap > NOTICED_OVERLAP * self.least:
             chosen[:] = True
-        elif most <= FAST:
+        elif most <= FAST_DISPLACEMENT:
             return None
         swept = most > 0.5 * FAR_MOTION or moved.largest > 0.5 * FAR_MOTION * self.least
         self.detector.update_pairs(before, after, paths=moved.center if swept else None)
         crossing = self._crossing(before, after, moved.rotation) if swept else None
         return self._overlapping(after, chosen) if crossing is None else crossing
 
-    def overlap(self, state: State, least: float = OVERLAP) -> Violation | None:
+    def overlap(self, state: State, least: float = NOTED_OVERLAP) -> Violation | None:
         """The deepest overlap of a state, relative to the half width, if it is larger than `least`."""
         self.detector.update_pairs(state, state)
         return self._overlapping(state, np.ones(self.world.count, np.bool_), least)
@@ -91,7 +92,7 @@ class Containment:
         """The half width (m,) of the thinner body of each pair."""
         return np.minimum(*self.inner[motions.owner.reshape(2, -1)])
 
-    def _overlapping(self, state: State, chosen: np.ndarray, least: float = OVERLAP) -> Violation | None:
+    def _overlapping(self, state: State, chosen: np.ndarray, least: float = NOTED_OVERLAP) -> Violation | None:
         """The deepest overlap, relative to the half width, of the chosen bodies, if it is larger than `least`."""
         motions = self._meeting(state, state, np.where(chosen, np.inf, 0.0), least)  # bodies at rest: only chosen ones
         first, second, gap, half = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0)
@@ -114,11 +115,11 @@ class Containment:
 
     def _crossing(self, before: State, after: State, rotation: Floats) -> Violation | None:
         """A pair that has passed through each other."""
-        motions = self._meeting(before, after, rotation, 0.5 * DEPTH)
+        motions = self._meeting(before, after, rotation, 0.5 * CROSSING_DEPTH)
         if motions is not None:
             from .advancement import first_crossing  # late: few steps need these kernels
 
-            k = first_crossing(self.world.shapes, motions, DEPTH * self._half_widths(motions))
+            k = first_crossing(self.world.shapes, motions, CROSSING_DEPTH * self._half_widths(motions))
             if k >= 0:
                 first, second = motions.owner.reshape(2, -1)[:, k]
                 return Violation(int(first), int(second), 0.0, np.inf)

@@ -16,7 +16,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import BOX, CAPSULE, SPHERE, Shapes3D
 from .box_axes import BoxAxes, box_axes, box_normal
-from .clipping import PARALLEL, clip
+from .clipping import PARALLEL_SINE, clip
 from .contact_set import Contact, feature_code, put
 from .epa import Polytope, Preview, overlap, polytope
 from .features import Depth, Scratch, box_feature, facing, most_points, new_scratch, plain_depth, point_of
@@ -141,7 +141,7 @@ def _exact_normal(a, b, n, p):
         e, g = point_of(p, 0, 1) - point_of(p, 0, 0), point_of(p, 1, 1) - point_of(p, 1, 0)
         exact = cross(e, g)
         along, square = dot(exact, n), dot(exact, exact)
-        if square <= PARALLEL**2 * (dot(e, e) * dot(g, g)) or abs(along) <= SQUARE * np.sqrt(square):
+        if square <= PARALLEL_SINE**2 * (dot(e, e) * dot(g, g)) or abs(along) <= SQUARE * np.sqrt(square):
             return n, False
         if along < 0.0:
             exact = -exact

@@ -111,6 +111,8 @@ def row_pairs(bodies, pairs, table):
 
     Returns `table` or a larger one, and the number of contacts. Writes the separating axes of the pairs.
     """
+    if len(pairs) == 0:
+        return table, 0
     work, k, n = new_work(bodies.shapes), 0, 0
     while k < len(pairs):  # growing the table inside the loop over pairs would make that slower
         table = with_room(table, n, work.room)

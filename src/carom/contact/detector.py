@@ -17,10 +17,10 @@ from .contact_set import PERIODIC_WIDTH, WIDTH, ContactSet
 from .images import sides_in_step
 from .motion import moves_far, relative_displacements
 from .pairs import (
-    DIVERGED,
     FIRST,
-    KEPT,
     LARGEST_COORDINATE,
+    LIST_DIVERGED,
+    LIST_KEPT,
     MARGIN_RESERVE,
     SECOND,
     Ends,
@@ -104,9 +104,9 @@ class Detector:
         """
         margins = self.pairs.list.margins / MARGIN_RESERVE if margins is None else margins
         state = self.pairs.check(after, margins, paths)
-        if state == DIVERGED:
+        if state == LIST_DIVERGED:
             _diverged(after)
-        if state != KEPT:
+        if state != LIST_KEPT:
             self.pairs.make(before, after, margins, paths)
             if len(self.pairs.table) > len(self.hits):
                 self.hits = np.empty(2 * len(self.pairs.table), np.int64)

@@ -121,10 +121,10 @@ def make_images(periodic: Periodic, place: Floats, radius: Floats, margin: float
             continue
         here = place[images.owner] + images.shift
         outside = max(0.0, float((side[0] - here[:, axis]).max()), float((here[:, axis] - side[1]).max()))
-        reach = 2.0 * float(radius.max()) + margin + outside
-        if reach >= 0.5 * length[axis]:
-            reach = length[axis]  # few bodies in a narrow box: all get an image, and counts_once selects the pairs
-        chosen = np.flatnonzero(here[:, axis] <= side[0] + reach)
+        width = 2.0 * float(radius.max()) + margin + outside
+        if width >= 0.5 * length[axis]:
+            width = length[axis]  # few bodies in a narrow box: all get an image, and counts_once selects the pairs
+        chosen = np.flatnonzero(here[:, axis] <= side[0] + width)
         copies = Images._make(column[chosen] for column in images)
         copies.shift[:, axis] += length[axis]
         copies.turns[:, axis] += 1

@@ -17,7 +17,19 @@ from ..solvers.rows import Floats, Ints
 from ..world import DISC, INSIDE, PLANE, SEGMENT, Boundaries, State, World
 from .boundaries import boundary_of, boundary_table, point_gap
 from .broad_phase import fits, neighbors
-from .contact_set import DRIFT, FIRST, OFFSET, PERIODIC_WIDTH, SECOND, WIDTH, Contact, ContactSet, put
+from .contact_set import (
+    DRIFT,
+    FIRST,
+    OFFSET,
+    PERIODIC_WIDTH,
+    SECOND,
+    TOUCH_FLIGHT,
+    TOUCH_MARGIN,
+    WIDTH,
+    Contact,
+    ContactSet,
+    put,
+)
 from .images import Sides, counts_once, make_images, periods_of, sides_in_step
 from .polygons import Poses, polygon_boundaries, polygon_pairs
 from .time_of_impact_2d import (
@@ -39,11 +51,7 @@ from .time_of_impact_2d import (
 FEW_BODIES = 100  # number of bodies up to which all pairs are compared; with more, the broad phase is used
 MANY_CHANGED = 32  # smallest number of bodies in one impact for which all pairs are computed again
 INITIAL_PAIRS = 64  # rows of a new table of pairs
-SAME_TIME = 1e-12  # impacts within this fraction of a step are simultaneous
-# Contacts of polygons are detected over a short motion of FLIGHT touching distances, which tells approaching vertices
-# from rising ones. They count up to a gap of MARGIN touching distances, which such a motion cannot open.
-FLIGHT = 10.0
-MARGIN = 25.0
+SAME_IMPACT_TIME = 1e-12  # impacts within this fraction of a step are simultaneous
 
 
 class Course(NamedTuple):
@@ -108,7 +116,7 @@ class ImpactSchedule:
     def impact_at(self, time: float) -> tuple[Ints, Ints]:
         """Numbers of the pairs that take part in the impact at `time`, and the free bodies of these pairs."""
         free = self.world.free
-        rows = simultaneous(self.course, self.pairs, time, SAME_TIME * self.step)
+        rows = simultaneous(self.course, self.pairs, time, SAME_IMPACT_TIME * self.step)
         bodies = np.unique(np.concatenate([self.pairs.first[rows], self.pairs.second[rows]]))
         bodies = bodies[bodies < len(free)]
         return rows, bodies[free[bodies]]
@@ -179,10 +187,10 @@ class ImpactSchedule:
         return found
 
     def _short_time(self, bodies: Ints) -> float:
-        """A time, at most a step, in which no point of the bodies moves farther than FLIGHT touching distances."""
+        """A time, at most a step, in which no point of the bodies moves farther than TOUCH_FLIGHT `touch`."""
         v = self.paths.velocity[bodies]
         fastest = float((np.hypot(v[:, 0], v[:, 1]) + np.abs(v[:, 2]) * self.world.shapes.radius[bodies]).max())
-        return min(FLIGHT * self.touch / fastest, self.step) if fastest > 0.0 else 0.0
+        return min(TOUCH_FLIGHT * self.touch / fastest, self.step) if fastest > 0.0 else 0.0
 
     def _poses(self, bodies: Ints, *times: float) -> Poses:
         """The poses of bodies at two times."""
@@ -202,7 +210,7 @@ class ImpactSchedule:
         poses.position0[m:] += shift
         poses.position1[m:] += shift + (later - time) * drift
         both = np.stack([np.arange(m), np.arange(m, 2 * m)], axis=1).astype(np.int32)  # as in a list of pairs
-        found = polygon_pairs(self.world.shapes_2d, poses, both, MARGIN * self.touch)
+        found = polygon_pairs(self.world.shapes_2d, poses, both, TOUCH_MARGIN * self.touch)
         pair = found[:, FIRST].astype(np.int64)
         table = np.zeros((len(found), WIDTH if self.world.periodic is None else PERIODIC_WIDTH))
         table[:, :WIDTH] = found
@@ -215,7 +223,8 @@ class ImpactSchedule:
         """Contacts of polygons with boundaries, which are at `now` at the time of the impact."""
         tables = boundary_table(now), boundary_table(moved_boundaries(self.boundaries, later))
         poses = self._poses(bodies, time, later)
-        table: Floats = polygon_boundaries(self.world.shapes_2d, poses, self.world.free, *tables, MARGIN * self.touch)
+        world, margin = self.world, TOUCH_MARGIN * self.touch
+        table: Floats = polygon_boundaries(world.shapes_2d, poses, world.free, *tables, margin)
         table[:, FIRST] = bodies[table[:, FIRST].astype(np.int64)]
         return table
 
@@ -351,11 +360,11 @@ def _with_pair(course, pairs, row, pair):
 
 
 @kernel(inline="always")
-def _periods(distance, reach, length):
-    """First and last number of periods that bring a distance between -reach and reach."""
+def _periods(distance, limit, length):
+    """First and last number of periods that bring a distance between -limit and limit."""
     if length == 0.0:
         return 0, 0
-    return int(np.ceil((-reach - distance) / length)), int(np.floor((reach - distance) / length))
+    return int(np.ceil((-limit - distance) / length)), int(np.floor((limit - distance) / length))
 
 
 @lean
@@ -367,12 +376,12 @@ def _put_images(course, i, j, images):
     circles, sides, half = course.circles, course.sides, 0.5 * course.span.step
     across, count = sides.sheared_axis, 0
     along = 1 - across
-    reach = circles[i, 2] + circles[j, 2]
+    limit = circles[i, 2] + circles[j, 2]
     d, e = circles[j, across] - circles[i, across], circles[j, along] - circles[i, along]
-    low, high = _periods(d, reach, sides.length[across])
+    low, high = _periods(d, limit, sides.length[across])
     for m in range(low, high + 1):
         beyond, slid, drift = m * sides.length[across], m * sides.start, m * sides.speed
-        place, wide = e + slid + half * drift, reach + half * abs(drift)
+        place, wide = e + slid + half * drift, limit + half * abs(drift)
         if abs(d + beyond) > wide:
             continue
         left, right = _periods(place, wide, sides.length[along])
@@ -399,24 +408,24 @@ def bound_paths(course, bodies):
 
 
 @lean
-def _boundary_in_reach(course, i, boundary):
-    """Whether the bounding circle of the path of body i reaches a boundary, which may move and rotate."""
+def _meets_boundary(course, i, boundary):
+    """Whether the bounding circle of the path of body i meets a boundary, which may move and rotate."""
     outlines, paths, radius = course.outlines, course.paths, course.circles[i, 2]
     s = course.span.step - paths.since[i]
     t = paths.since[i] + 0.5 * s
     v, w = row2(paths.velocity, boundary), paths.velocity[boundary, 2]
     d = row2(course.circles, i) - (row2(paths.place, boundary) + t * v)
-    reach = radius + 0.5 * s * (norm(v) + abs(w) * (norm(d) + radius))
+    limit = radius + 0.5 * s * (norm(v) + abs(w) * (norm(d) + radius))
     d = rotated(d, Vec2(np.cos(t * w), -np.sin(t * w)))
     k, size = outlines.ptr[boundary], outlines.radius[boundary]
     mark = row2(outlines.vertex, k)
     if outlines.kind[boundary] == HALF_PLANE:
-        return dot(mark, d) - size <= reach
+        return dot(mark, d) - size <= limit
     if outlines.kind[boundary] == POLYGONAL:
         e = row2(outlines.vertex, k + 1) - mark
         mark = mark + min(max(dot(d - mark, e) / dot(e, e), 0.0), 1.0) * e
     apart = norm(d - mark)
-    return (size - apart if outlines.kind[boundary] == HOLE else apart - size) <= reach
+    return (size - apart if outlines.kind[boundary] == HOLE else apart - size) <= limit
 
 
 @lean
@@ -430,10 +439,10 @@ def _partners(course, changed, mark, first, second):
         for j in range(len(free)):
             if j == i or (mark[j] and j < i) or not (free[i] or free[j]):
                 continue
-            reach = circles[i, 2] + circles[j, 2]
-            if length[0] == 0.0 and abs(circles[i, 0] - circles[j, 0]) > reach:
+            limit = circles[i, 2] + circles[j, 2]
+            if length[0] == 0.0 and abs(circles[i, 0] - circles[j, 0]) > limit:
                 continue
-            if length[1] == 0.0 and abs(circles[i, 1] - circles[j, 1]) > reach:
+            if length[1] == 0.0 and abs(circles[i, 1] - circles[j, 1]) > limit:
                 continue
             if count < len(first):
                 first[count], second[count] = min(i, j), max(i, j)
@@ -480,7 +489,7 @@ def scheduled(course, pairs, changed, first, second):
     n, row, none, images = len(course.free), 0, Vec2(0.0, 0.0), np.empty((4, 4))
     for i in changed:
         for boundary in range(n, len(course.outlines.kind)):
-            if course.free[i] and _boundary_in_reach(course, i, boundary):
+            if course.free[i] and _meets_boundary(course, i, boundary):
                 pairs, row = _with_pair(course, pairs, row, Pair(i, boundary, none, none))
     for k in range(len(first)):
         i, j = first[k], second[k]

@@ -16,8 +16,8 @@ from .poses import motion_between, world_point
 # What determines the normal of a contact after the motion: the mean rotation of both bodies, the face of a or b, two
 # edges, the line of an edge of a or b, or two points.
 MEAN, PLANE_A, PLANE_B, CROSS, LINE_A, LINE_B, POINT = 0, 1, 2, 3, 4, 5, 6
-ALIGNED = 1.0 - 1e-6  # cosine above which a face is perpendicular to the normal
-STEEP = 0.3  # cosine below which a face is too steep to project on
+ALIGNED_FACE = 1.0 - 1e-6  # cosine above which a face is perpendicular to the normal
+STEEP_FACE = 0.3  # cosine below which a face is too steep to project on
 
 
 class Manifold(NamedTuple):
@@ -190,16 +190,16 @@ def _onto(feature, n, p, point):
     """The projection of p along n onto the plane of a face, and whether the plane is not too steep for it."""
     cosine = dot(feature.face, n)
     t = dot(feature.face, point_of(point, feature.which, 0) - p)
-    if abs(cosine) > STEEP:
+    if abs(cosine) > STEEP_FACE:
         t /= cosine
-    return p + t * n, abs(cosine) > STEEP
+    return p + t * n, abs(cosine) > STEEP_FACE
 
 
 @kernel(inline="always")
 def _mode_of_corners(manifold, corner_a, corner_b):
     """What determines the normal after the motion where vertices or edges of both meet."""
     a, b, n = manifold.first, manifold.second, manifold.normal
-    of_a, of_b = a.points >= 3 and dot(a.face, n) > ALIGNED, b.points >= 3 and -dot(b.face, n) > ALIGNED
+    of_a, of_b = a.points >= 3 and dot(a.face, n) > ALIGNED_FACE, b.points >= 3 and -dot(b.face, n) > ALIGNED_FACE
     if of_a or of_b:
         return MEAN if of_a and of_b else (PLANE_A if of_a else PLANE_B)
     if not corner_a and not corner_b:
@@ -218,12 +218,12 @@ def _is_measured(meeting):
     mode, n, a, b = meeting.mode, meeting.normal, meeting.first, meeting.second
     if mode == CROSS:
         c = cross(a.line, b.line)
-        return abs(dot(n, c)) > ALIGNED * norm(c)
+        return abs(dot(n, c)) > ALIGNED_FACE * norm(c)
     d = b.point - a.point
     if mode != POINT:
         d = _rejected(d, a.line if mode == LINE_A else b.line)
     radii, ahead = a.radius + b.radius + a.rho + b.rho, dot(n, d)
-    return radii > 0.0 and ahead > 0.25 * radii and ahead > ALIGNED * norm(d)
+    return radii > 0.0 and ahead > 0.25 * radii and ahead > ALIGNED_FACE * norm(d)
 
 
 @kernel
@@ -255,7 +255,7 @@ def _meeting(manifold, on_a, on_b, point):
         mode = PLANE_B
     else:
         mode = _mode_of_corners(manifold, on_a.i == on_a.j, on_b.i == on_b.j)
-    square = abs(dot(first.face if mode == PLANE_A else second.face, n)) > ALIGNED
+    square = abs(dot(first.face if mode == PLANE_A else second.face, n)) > ALIGNED_FACE
     if not good or (mode <= PLANE_B and (a.rho > 0.0 or b.rho > 0.0) and not square):
         mode = MEAN
     core_a, core_b = pa - a.rho * first.out, pb - b.rho * second.out

@@ -19,8 +19,8 @@ from ..solvers.rows import Floats, Ints
 from .contact_set import FEATURE, PREDICTED, WIDTH, contact_at
 
 MOST_CONTACTS = 48  # of one side of a pair; the deepest stay, and all that equal the last of them
-_STRAIGHT = 1e-6  # of the size of an outline: a corner that protrudes by less is none
-_FINE = 1e-3  # of the tie: a second, smaller tolerance, with which the lowest points stay too
+_STRAIGHT_CORNER = 1e-6  # of the size of an outline: a corner that protrudes by less is none
+_FINE_TIE = 1e-3  # of the tie: a second, smaller tolerance, with which the lowest points stay too
 
 
 class Candidates(NamedTuple):
@@ -150,7 +150,7 @@ def _flatten(c, head):
         far = dot(flat, flat)
         # Of points above each other the lowest counts.
         lower = contact.predicted < c.contact[farthest, PREDICTED]
-        if far > square * (1.0 + _STRAIGHT) or (far > square * (1.0 - _STRAIGHT) and lower):
+        if far > square * (1.0 + _STRAIGHT_CORNER) or (far > square * (1.0 - _STRAIGHT_CORNER) and lower):
             square, farthest = far, i
         i = c.following[i]
     return np.sqrt(square), farthest
@@ -176,13 +176,13 @@ def _keep_outline(c, head, mark):
         while i >= 0:
             d = row2(c.flat, i) - row2(c.flat, now)
             length = norm(d)
-            if length > _STRAIGHT * size:
+            if length > _STRAIGHT_CORNER * size:
                 inward = cross(way, d) / far if chosen >= 0 else -np.inf
                 # Farther out than the best so far; or as far out and more distant; or at the same place and lower.
-                further = length > far + _STRAIGHT * size
-                if chosen >= 0 and not further and length > far - _STRAIGHT * size:
+                further = length > far + _STRAIGHT_CORNER * size
+                if chosen >= 0 and not further and length > far - _STRAIGHT_CORNER * size:
                     further = c.contact[i, PREDICTED] < c.contact[chosen, PREDICTED]
-                if inward < -_STRAIGHT * size or (inward < _STRAIGHT * size and further):
+                if inward < -_STRAIGHT_CORNER * size or (inward < _STRAIGHT_CORNER * size and further):
                     chosen, way, far = i, d, length
             i = c.following[i]
         if chosen < 0 or c.keep[chosen] == mark:
@@ -226,7 +226,7 @@ def reduce(c, count, points, tie, band):
     for pass_ in range(4 if band > 0.0 else 1):
         joined, bottom = tie, tie
         if pass_ == 1:
-            bottom = _FINE * tie
+            bottom = _FINE_TIE * tie
         elif pass_ == 2:
             joined, bottom = max(tie, band), max(tie, band)
         elif pass_ == 3:

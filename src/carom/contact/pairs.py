@@ -32,7 +32,7 @@ LARGEST_CELL = 1e18  # largest coordinate in units of the smallest radius: numbe
 
 # Columns of a list of pairs (int32): bodies, periodic image of the second, separating axis of the last step (boxes).
 FIRST, SECOND, IMAGE, AXIS, COLUMNS = 0, 1, 2, 3, 4
-KEPT, STALE, DIVERGED = 0, 1, 2  # what `check` returns
+LIST_KEPT, LIST_STALE, LIST_DIVERGED = 0, 1, 2  # what `check` returns
 
 
 class VerletList(NamedTuple):
@@ -69,7 +69,7 @@ class Pairs:
         return self.list.table
 
     def check(self, after: State, margins: Floats, paths: Floats | None = None) -> int:
-        """KEPT if the list is complete for a state, STALE if not, DIVERGED if bodies are not in any sensible place.
+        """LIST_KEPT if the list is complete for a state, LIST_STALE if not, LIST_DIVERGED if bodies are too far away.
 
         It must have all pairs up to the larger one of the `margins` (n,) of both apart, and, if `paths` (n,) is given,
         all up to the sum of both apart: these are displacements in the step, within which they may have met.
@@ -117,7 +117,7 @@ def check(made, after, margins, paths, shared, farthest):
     for i in range(n):
         for d in range(len(length)):
             if not abs(after[i, d]) < farthest:
-                return DIVERGED
+                return LIST_DIVERGED
             if length[d] > 0.0 and abs(after[i, d] - place[i, d]) > 0.5 * length[d]:
                 crossed = True
     if crossed:
@@ -133,8 +133,8 @@ def check(made, after, margins, paths, shared, farthest):
             moved = after[i, d] - place[i, d] - common[d]
             square += moved * moved
         if most < 0.0 or square > most * most:
-            return STALE
-    return KEPT
+            return LIST_STALE
+    return LIST_KEPT
 
 
 @kernel

@@ -18,9 +18,9 @@ from ..solvers.rows import Floats
 from .contact_set import Contact, put
 
 AXIS_BIAS = 1e-10  # axes whose score is this close to the best (relative to size) share the normal
-PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
+AXIS_PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch
 SAME_POINT = 1e-9  # points closer than this (relative to size) are one point
-ALIGNED = 1e-6  # of vertices closer than this (relative to size) that of `first` gives the feature_id
+ALIGNED_VERTICES = 1e-6  # of vertices closer than this (relative to size) that of `first` gives the feature_id
 MOST_VERTICES = 65536  # larger than the number of vertices of any polygon
 
 
@@ -122,7 +122,7 @@ def _contact_normal(a, b, before, after, time, bias):
     count_a, count_b = a.high - a.low, b.high - b.low
     best, top = -np.inf, 0
     for k in range(count_a + count_b):
-        before[k] += time * (after[k] - before[k]) + PREVIEW * after[k]
+        before[k] += time * (after[k] - before[k]) + AXIS_PREVIEW * after[k]
         if before[k] > best:
             best, top = before[k], k
     axis = _axis_sum(a, before, 0, best, bias) - _axis_sum(b, before, count_a, best, bias)
@@ -194,7 +194,7 @@ def _interval_end(a, b, facing, ends, lead, size):
     if the better axis changes from one polygon to the other. Where the vertices coincide along the interval it is
     always that of first, because rounding alone would decide.
     """
-    feature = _feature(a, b, facing, ends, lead >= -ALIGNED * size)
+    feature = _feature(a, b, facing, ends, lead >= -ALIGNED_VERTICES * size)
     return _vertex_on_edge(a, b, facing, ends[0] if lead >= 0.0 else ends[1], lead >= 0.0, feature)
 
 

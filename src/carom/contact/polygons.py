@@ -167,8 +167,8 @@ def _put_pairs(placed, pairs, margin, table):
     n, radius = 0, placed.radius
     for k in range(len(pairs)):
         i, j, begin = pairs[k, FIRST], pairs[k, SECOND], n
-        reach, apart = radius[i] + radius[j] + margin, row2(placed.center1, j) - row2(placed.center1, i)
-        if reach < 0.0 or dot(apart, apart) > reach * reach:
+        limit, apart = radius[i] + radius[j] + margin, row2(placed.center1, j) - row2(placed.center1, i)
+        if limit < 0.0 or dot(apart, apart) > limit * limit:
             continue
         a, b = _outline(placed, i), _outline(placed, j)
         if a.high > a.low and b.high > b.low:

@@ -21,10 +21,10 @@ from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 
 ROUND, POLYGONAL, HALF_PLANE, HOLE = 0, 1, 2, 3
-MOST_ITERATIONS = 80  # of the advancement; then the pair gets an impact where it is, and continues from there
+MOST_ADVANCES_2D = 80  # of the advancement; then the pair gets an impact where it is, and continues from there
 VERTEX_BITS = 31  # vertices of a polygon that have a feature bit of their own; the others share the last one
-SPANS = 16  # lengths of time that are tried for the cubic bound, each a quarter of the one before
-NOISE = 1e-12  # speed of approach, relative to the speeds of the pair, up to which an approach is rounding error
+BOUND_SPANS = 16  # lengths of time that are tried for the cubic bound, each a quarter of the one before
+APPROACH_NOISE = 1e-12  # speed of approach, relative to the speeds of the pair, that is rounding error
 
 
 class Outlines(NamedTuple):
@@ -180,7 +180,7 @@ def _bound(c, b, k, j0, j1, search):
     if j0 == 0.0 and j1 == 0.0:
         return Bound(c, b, k, min(_root(gap, speed, k), rest), 0)
     best, d = 0.0, rest
-    for _ in range(SPANS):
+    for _ in range(BOUND_SPANS):
         best = max(best, min(_root(gap, speed, k - (j0 + j1 * d) * d / 3.0), d))
         d *= 0.25
         if d <= best:
@@ -189,21 +189,21 @@ def _bound(c, b, k, j0, j1, search):
 
 
 @kernel
-def _circle(p, q, reach, sign, search):
-    """Separation `sign (|q - p|^2 - reach^2) / (2 reach)` of two points."""
+def _circle(p, q, radius, sign, search):
+    """Separation `sign (|q - p|^2 - radius^2) / (2 radius)` of two points."""
     d, v, a = q.position - p.position, q.velocity - p.velocity, q.acceleration - p.acceleration
     jerk, rest = p.jerk + q.jerk, search.rest
     square, apart, pull = dot(v, v), norm(d), norm(a)
-    c = sign * 0.5 * (apart - reach) * (apart + reach) / reach + search.slack
-    b = sign * dot(d, v) / reach
-    k = sign * (square + d.x * a.x + d.y * a.y) / reach
+    c = sign * 0.5 * (apart - radius) * (apart + radius) / radius + search.slack
+    b = sign * dot(d, v) / radius
+    k = sign * (square + d.x * a.x + d.y * a.y) / radius
     if jerk == 0.0:
-        j0 = max(0.0, -sign * 3.0 * dot(v, a) / reach)
-        j1 = 3.0 * pull * pull / reach if sign < 0.0 else 0.0
+        j0 = max(0.0, -sign * 3.0 * dot(v, a) / radius)
+        j1 = 3.0 * pull * pull / radius if sign < 0.0 else 0.0
     else:
         speed, most = np.sqrt(square), pull + jerk * rest
-        j0 = (3.0 * speed * pull + apart * jerk) / reach
-        j1 = (3.0 * (speed * jerk + most * (pull + jerk * rest)) + (speed + most * rest) * jerk) / reach
+        j0 = (3.0 * speed * pull + apart * jerk) / radius
+        j1 = (3.0 * (speed * jerk + most * (pull + jerk * rest)) + (speed + most * rest) * jerk) / radius
     return _bound(c, b, k, j0, j1, search)
 
 
@@ -337,8 +337,8 @@ def _rounded(outlines, i, at, j, other, edges, search):
     if edges:
         return _disc_on_edges(outlines, j, other, p, outlines.bound[i], search)
     q = _point(other, _center(outlines, j), search.rest)
-    reach = outlines.bound[i] + (outlines.radius[j] if outlines.kind[j] == ROUND else outlines.bound[j])
-    return _sooner(_nothing(), _circle(p, q, reach, 1.0, search), 0, search)
+    radius = outlines.bound[i] + (outlines.radius[j] if outlines.kind[j] == ROUND else outlines.bound[j])
+    return _sooner(_nothing(), _circle(p, q, radius, 1.0, search), 0, search)
 
 
 @kernel
@@ -383,7 +383,7 @@ def _noise(outlines, paths, pair):
         total += abs(v[0]) + abs(v[1])
         if outlines.kind[i] == POLYGONAL:
             total += abs(v[2]) * outlines.bound[i]
-    return NOISE * total
+    return APPROACH_NOISE * total
 
 
 @lean
@@ -409,7 +409,7 @@ def time_of_impact(outlines, paths, pair, start, span, settled):
         f = separation(outlines, paths, pair, t, touch, Search(end - t, slack, near, noise, ignored))
         if not lying:
             break
-    for _ in range(MOST_ITERATIONS):
+    for _ in range(MOST_ADVANCES_2D):
         if f.free >= end - t:
             return np.inf
         if f.gap <= near and f.speed < -noise:

@@ -13,7 +13,7 @@ from ..solvers.rows import Floats, Ints
 from . import checks
 from .problem import ImpactProblem
 
-LARGEST = 1e150  # length whose square is still a double
+LARGEST_LENGTH = 1e150  # length whose square is still a double
 GYRATION = {2: 0.5, 3: 0.4}  # moment of inertia of a disc and of a sphere over m r^2
 
 
@@ -54,7 +54,7 @@ def balls(
         raise ProblemError("velocities", f"shape {velocity.shape}", wanted)
     inertia = GYRATION[dimension] * weight * radius**2 if inertias is None else inertias
     inertia = checks.positive("inertias", _one_each("inertias", inertia, n))
-    if not isinstance(tolerance, int | float | np.number) or not 0.0 <= tolerance <= LARGEST:
+    if not isinstance(tolerance, int | float | np.number) or not 0.0 <= tolerance <= LARGEST_LENGTH:
         raise ProblemError("tolerance", tolerance, "a number not below 0")
     tolerance = float(tolerance)
     if not isinstance(planes, Iterable):
@@ -66,8 +66,8 @@ def balls(
         raise ProblemError("positions", "bodies that do not touch", f"a gap of at most tolerance={tolerance:g} radii")
     # Both impulses act at one point, in the middle of the gap, or angular momentum would not be conserved: the arm is
     # +(r + gap / 2) n for the first body and the opposite for the second.
-    reach = np.where(pairs >= 0, radius[pairs] + 0.5 * gaps[:, None], 0.0)
-    arms = (reach * [1.0, -1.0])[..., None] * normals[:, None, :]
+    distance = np.where(pairs >= 0, radius[pairs] + 0.5 * gaps[:, None], 0.0)
+    arms = (distance * [1.0, -1.0])[..., None] * normals[:, None, :]
     d = velocity.shape[1]
     mass = np.repeat(weight[:, None], d, axis=1)
     mass[:, dimension:] = inertia[:, None]
@@ -88,13 +88,13 @@ def balls(
 
 def _touching(place: Floats, radius: Floats, tolerance: float) -> tuple[Ints, Floats, Floats]:
     """Pairs of balls that touch, their normals and gaps."""
-    reach = 2 * radius.max() + tolerance * radius.min()
-    largest = max(float(np.abs(place).max(initial=0.0)), reach)
-    if largest > LARGEST:
-        raise ProblemError("positions", f"lengths of {largest:.3g}", f"lengths of at most {LARGEST:g}")
+    distance = 2 * radius.max() + tolerance * radius.min()
+    largest = max(float(np.abs(place).max(initial=0.0)), distance)
+    if largest > LARGEST_LENGTH:
+        raise ProblemError("positions", f"lengths of {largest:.3g}", f"lengths of at most {LARGEST_LENGTH:g}")
     from scipy.spatial import cKDTree  # slow to import
 
-    pairs = cKDTree(place).query_pairs(reach, output_type="ndarray").astype(np.int64)
+    pairs = cKDTree(place).query_pairs(distance, output_type="ndarray").astype(np.int64)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     offset = place[pairs[:, 1]] - place[pairs[:, 0]]
     distance = np.linalg.norm(offset, axis=1)

@@ -37,7 +37,7 @@ MODELS = {
     "newton": "u+ = -e u at each contact inside the iteration; can collapse inelastically",
     "stronge": "each contact gives back e^2 of the energy that it stored",
 }
-WORK_ROUNDING = 1e-12  # work of an island, relative to the largest work of its impulses, that is rounding error
+ISLAND_WORK_ROUNDING = 1e-12  # work of an island, relative to the largest work of its impulses, that is rounding error
 # Singular values of rows of length 1 below this share of the largest are zero: for the test whether contacts are a
 # clamp, for the directions that it holds, and for its impulses.
 CLAMP_RANK = 1e-10
@@ -162,7 +162,7 @@ def _gaining(contacts: Contacts, lam: Floats, label: Ints) -> Floats:
     """The work `sum lam (u + u+) / 2` of the impulses on each island where it is positive, else 0."""
     u, after = contacts.speeds(), contacts.speeds(contacts.after(lam))
     work, size = (np.bincount(label, 0.5 * lam * part) for part in (u + after, np.abs(u) + np.abs(after)))
-    return np.where(work > WORK_ROUNDING * size, work, 0.0)
+    return np.where(work > ISLAND_WORK_ROUNDING * size, work, 0.0)
 
 
 def _limited(contacts: Contacts, low: Floats, result: Impulses) -> Impulses:

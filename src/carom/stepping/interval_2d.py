@@ -8,8 +8,8 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet, deepest_overlap
-from ..contact.impact_schedule import SAME_TIME, ImpactSchedule, moved_boundaries
-from ..contact.time_of_impact_2d import NOISE
+from ..contact.impact_schedule import SAME_IMPACT_TIME, ImpactSchedule, moved_boundaries
+from ..contact.time_of_impact_2d import APPROACH_NOISE
 from ..problem.assemble import Assembly, assemble, used_restitutions
 from ..solvers.contact import Accuracy
 from ..solvers.rows import Floats, Ints
@@ -20,13 +20,13 @@ from .position_correction import SLOP, without_overlap
 from .report import StepReport
 from .resting import Held, RestingProblem, kept, match, pushed_bodies, put_keys, solve_resting
 from .stepper import fastest_speed
+from .time_of_impact import LAW_REPEATS
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
-NEAR = 1e-10  # gap, relative to the length scale, up to which impacts are timed
-HOP = 0.1  # a bounce of less than twice this fraction of a step is rest, ...
-HOP_ELASTIC = 0.01  # ... or of this one, where no contact dissipates energy
-REPEATS = 8  # applications of the law to one impact
-LEFT = 1e-9  # approach, relative to the fastest before the impact, that may be left after it
+TIMED_GAP = 1e-10  # gap, relative to the length scale, up to which impacts are timed
+SHORT_HOP = 0.1  # a bounce of less than twice this fraction of a step is rest, ...
+SHORT_HOP_ELASTIC = 0.01  # ... or of this one, where no contact dissipates energy
+LEFT_APPROACH = 1e-9  # approach, relative to the fastest before the impact, that may be left after it
 
 
 class Interval2D:
@@ -41,8 +41,8 @@ class Interval2D:
     def __init__(self, stepper: DriftSafe) -> None:
         self.stepper, self.world, self.h = stepper, stepper.world, stepper.h  # the length of the interval
         elastic = bool((used_restitutions(self.world) == 1.0).all())
-        self.hop = HOP_ELASTIC if elastic else HOP
-        self.schedule = ImpactSchedule(self.world, stepper.touch, NEAR * self.world.length_scale)
+        self.hop = SHORT_HOP_ELASTIC if elastic else SHORT_HOP
+        self.schedule = ImpactSchedule(self.world, stepper.touch, TIMED_GAP * self.world.length_scale)
         self.paths = self.schedule.paths
         self.held = np.zeros(self.world.count, np.bool_)
         self.held_since = np.zeros(self.world.count)  # time within the step from which on a held body is held, ...
@@ -189,10 +189,10 @@ class Interval2D:
         """Applies the law, repeatedly while its answer leaves an approach (with friction it may), then holds rest."""
         impact = self._assembled(state, found)
         u = impact.contacts.speeds()
-        noise = NOISE * float(np.abs(state.velocity[bodies]).max(initial=0.0))
-        noise = max(noise, -LEFT * float(u.min()))
+        noise = APPROACH_NOISE * float(np.abs(state.velocity[bodies]).max(initial=0.0))
+        noise = max(noise, -LEFT_APPROACH * float(u.min()))
         hop = self._hop_speeds(state, impact, u)
-        for _ in range(REPEATS):
+        for _ in range(LAW_REPEATS):
             if not (u < -np.maximum(noise, hop)).any():
                 break
             before = state.velocity
@@ -209,7 +209,7 @@ class Interval2D:
     def _hop_speeds(self, state: State, impact: Assembly, u: Floats) -> Floats:
         """Speeds (m,) up to which a contact that gravity or a force closes counts neither as separating nor closing."""
         left = self.h - self.time
-        if not self.pulled or left <= SAME_TIME * self.h:
+        if not self.pulled or left <= SAME_IMPACT_TIME * self.h:
             return np.zeros(len(u))
         drop = u - impact.contacts.speeds(impact.whitened(self._falling(state)))
         return np.maximum(self.hop * self.h / left * drop, 0.0)

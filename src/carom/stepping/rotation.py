@@ -37,7 +37,7 @@ MOST_SUBSTEPS = 10_000  # 5,000 radians per step; faster bodies rotate by that m
 NEWTON_ITERATIONS = 20
 NEWTON_TOLERANCE = 1e-9  # relative size of the last Newton step; the next one would be below rounding
 SMALL_PHASE = 1e-8  # radians below which sin(x) / x is 1 in double precision
-NEXT = 2.0**-53 * (1.0 + 2.0**-52)  # |x| (1 + NEXT) rounds to the next larger number
+NEXT_NUMBER = 2.0**-53 * (1.0 + 2.0**-52)  # |x| (1 + NEXT_NUMBER) rounds to the next larger number
 # Coefficients of the series of sin(x) / x and cos(x) - 1 in x^2.
 S1, S2, S3, S4, S5 = (1.0 / factorial(n) for n in (3, 5, 7, 9, 11))
 C2, C3, C4, C5, C6 = (1.0 / factorial(n) for n in (4, 6, 8, 10, 12))
@@ -216,7 +216,7 @@ def stochastic_sum(x: float, dx: float) -> float:
     s = x + dx
     if dx == 0.0:
         return s
-    digit = (abs(s) + NEXT * abs(s)) - abs(s)
+    digit = (abs(s) + NEXT_NUMBER * abs(s)) - abs(s)
     a, b = np.float64(dx).view(np.uint64), np.float64(x).view(np.uint64)
     # Multiplicative hash: odd 64-bit multipliers spread the last bits over the first ones; sign bits are shifted out.
     mixed = (a << np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + (b << np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)

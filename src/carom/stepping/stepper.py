@@ -19,8 +19,7 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
-from ..contact.containment import OVERLAP as NOTED_OVERLAP
-from ..contact.containment import Containment, Violation
+from ..contact.containment import NOTED_OVERLAP, Containment, Violation
 from ..contact.detector import Detector
 from ..errors import ProblemError
 from ..kernels import kernel

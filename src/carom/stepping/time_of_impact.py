@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import inf
 from typing import ClassVar, Protocol
 
-from ..contact.contact_set import ContactSet, deepest_overlap
+from ..contact.contact_set import TOUCH_FLIGHT, TOUCH_MARGIN, ContactSet, deepest_overlap
 from ..contact.detector import Detector
 from ..contact.motion import displacements
 from ..problem.assemble import Assembly
@@ -20,21 +20,17 @@ from .drift_safe import Ahead, DriftSafe
 from .integrator import free_motion, prescribed
 from .report import StepReport
 
-IMPACTS = 200  # bound on the number of impacts per step, plus ...
+IMPACTS_PER_STEP = 200  # bound on the number of impacts per step, plus ...
 IMPACTS_PER_BODY = 4  # ... this many for each body
 # Sub-steps shorter than this fraction of a step are drift-safe steps: bodies that overlap and still approach have no
 # time of impact.
 SHORTEST = 0.02
 # In 3D:
-SAME_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
-REPEATS = 8  # applications of the law to one impact
-# The contacts that touch are detected over a short motion of FLIGHT touching distances, which tells approaching
-# vertices from rising ones. They count up to a gap of CLEAR touching distances, which such a motion cannot open.
-FLIGHT = 10.0
-CLEAR = 25.0
-MOST_ITERATIONS = 40  # of the search for one impact
+NO_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
+LAW_REPEATS = 8  # applications of the law to one impact
+MOST_SEARCH_ITERATIONS = 40  # of the search for one impact
 CLEARANCE = 0.25  # motion, in half widths of the thinnest body, within which no two bodies pass through each other
-SMALLEST_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
+SMALLEST_SEARCH_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
 
 
 class Interval(Protocol):
@@ -93,7 +89,7 @@ class TimeOfImpact(DriftSafe):
             self.interval = Interval2D(self)
         else:
             self.interval = Interval3D(self)
-        self.bound = min(IMPACTS + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
+        self.bound = min(IMPACTS_PER_STEP + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
         if h < SHORTEST * self.h:
@@ -129,7 +125,7 @@ class Interval3D:
 
     def next_impact(self) -> bool:
         """Advances until contacts touch that approach faster than resting ones."""
-        while self.left > SAME_TIME * self.h:
+        while self.left > NO_TIME * self.h:
             self.start = prescribed(self.world, self.now, self.left)
             self.slow, _ = self.stepper.bounds(self.start, self.h)
             self.impact = self._impact()
@@ -140,7 +136,7 @@ class Interval3D:
 
     def resolve(self) -> None:
         """Applies the law, repeatedly while its answer leaves a fast approach, and advances to the next impact."""
-        for _ in range(REPEATS):
+        for _ in range(LAW_REPEATS):
             if self.impact is None:
                 break
             found, assembly = self.impact
@@ -212,9 +208,9 @@ class ImpactSearch:
     def touching(self, state: State, interval: float) -> ContactSet:
         """The contacts that touch in `state`."""
         most = self._farthest(state, self.move(state, interval))
-        short = interval * min(1.0, FLIGHT * self.touch / most) if most > 0.0 else interval
-        found = self.detector.find(state, self.move(state, short), CLEAR * self.touch)
-        return found.take(found.gap <= CLEAR * self.touch)
+        short = interval * min(1.0, TOUCH_FLIGHT * self.touch / most) if most > 0.0 else interval
+        found = self.detector.find(state, self.move(state, short), TOUCH_MARGIN * self.touch)
+        return found.take(found.gap <= TOUCH_MARGIN * self.touch)
 
     def next_impact(self, start: State, interval: float, slow: Floats) -> float:
         """Time from `start` until the next impact, at most `interval`.
@@ -231,10 +227,10 @@ class ImpactSearch:
         most = self._farthest(start, end)
         if most > CLEARANCE * self.thinnest:
             high = min(high, time + CLEARANCE * self.thinnest / most * interval)
-        for _ in range(MOST_ITERATIONS):
-            if high - low <= SAME_TIME * interval:
+        for _ in range(MOST_SEARCH_ITERATIONS):
+            if high - low <= NO_TIME * interval:
                 break
-            least = SMALLEST_STEP * (high - low)
+            least = SMALLEST_SEARCH_STEP * (high - low)
             time = min(max(time, low + least), high - least)
             end = self.move(start, time)
             closed = self._closed(start, end, slow, self.detector.at_ends(start, end, self.margin))
@@ -261,7 +257,7 @@ class ImpactSearch:
         such gap.
         """
         fast = found.gap - found.predicted > (end.time - start.time) * found.larger(slow)
-        new = (found.gap > CLEAR * self.touch) & fast
+        new = (found.gap > TOUCH_MARGIN * self.touch) & fast
         if not new.any():
             return None
         gap, then = found.gap[new], found.predicted[new]

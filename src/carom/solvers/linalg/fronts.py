@@ -19,11 +19,11 @@ from .ordering import elimination_tree, factor_columns, renumbered
 
 # Consecutive supernodes, of which the second is the parent of the first, become one if the zeros that are stored then
 # make up at most this share of it, for up to this number of scalar columns: narrow fronts cost more calls than work.
-NARROW, NARROW_ZEROS = 16, 0.5
-MEDIUM, MEDIUM_ZEROS = 48, 0.2
+NARROW_FRONT, NARROW_ZEROS = 16, 0.5
+MEDIUM_FRONT, MEDIUM_ZEROS = 48, 0.2
 WIDE_ZEROS = 0.05
-BLOCK = 32  # columns that are eliminated before the rest of the front is updated
-CHUNK = 128  # rows updated at a time: with BLOCK columns they fit into the first-level cache
+FRONT_BLOCK = 32  # columns that are eliminated before the rest of the front is updated
+FRONT_CHUNK = 128  # rows updated at a time: with FRONT_BLOCK columns they fit into the first-level cache
 
 
 # ---- supernodes
@@ -165,7 +165,7 @@ def _column_groups(parent, count, d):
 
 @kernel(inline="always")
 def _zeros_allowed(width):
-    return NARROW_ZEROS if width <= NARROW else (MEDIUM_ZEROS if width <= MEDIUM else WIDE_ZEROS)
+    return NARROW_ZEROS if width <= NARROW_FRONT else (MEDIUM_ZEROS if width <= MEDIUM_FRONT else WIDE_ZEROS)
 
 
 # ---- dense operations
@@ -175,8 +175,8 @@ def _zeros_allowed(width):
 def eliminate_columns(front, columns):
     """Cholesky factor of the first columns, in place, and the Schur complement in the others."""
     size = len(front)
-    for a in range(0, columns, BLOCK):
-        b = min(a + BLOCK, columns)
+    for a in range(0, columns, FRONT_BLOCK):
+        b = min(a + FRONT_BLOCK, columns)
         for k in range(a, b):
             _subtract(front, k, a, k, k, size)
             # H >= I, so a pivot below one is a rounding error.
@@ -185,8 +185,8 @@ def eliminate_columns(front, columns):
             column, share = front[k], 1.0 / pivot
             for r in range(k + 1, size):
                 column[r] *= share
-        for low in range(b, size, CHUNK):
-            high = min(low + CHUNK, size)
+        for low in range(b, size, FRONT_CHUNK):
+            high = min(low + FRONT_CHUNK, size)
             c = b
             while c + 4 <= high:
                 _subtract_four(front, c, a, b, max(c, low), high)

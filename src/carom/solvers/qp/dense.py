@@ -18,9 +18,9 @@ import numpy as np
 from ...kernels import kernel, lean
 
 PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
-TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
-SLACK = 1e-15  # gradients below this are rounding errors, for gradients of size one
-SINGULAR = 1e-7  # pivots below this share of the diagonal need the proximal term
+DENSE_TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
+GRADIENT_SLACK = 1e-15  # gradients below this are rounding errors, for gradients of size one
+SINGULAR_PIVOT = 1e-7  # pivots below this share of the diagonal need the proximal term
 VECTORS = 9  # rows of work space behind the factor
 
 
@@ -44,7 +44,7 @@ def inside_solution(a, given, k, factor):
         s = a[q, q]
         for t in range(q):
             s -= factor[q, t] * factor[q, t]
-        if s < SINGULAR * a[q, q]:
+        if s < SINGULAR_PIVOT * a[q, q]:
             return -1.0
         factor[q, q] = 1.0 / np.sqrt(s)
         s = -given[0, q]
@@ -74,7 +74,7 @@ def _inside_pair(a, given):
     p, q, r = a[0, 0], a[1, 0], a[1, 1]
     c, d = given[0, 0], given[0, 1]
     determinant = p * r - q * q
-    if determinant < SINGULAR * p * r:
+    if determinant < SINGULAR_PIVOT * p * r:
         return -1.0
     y, z = (q * d - r * c) / determinant, (q * c - p * d) / determinant
     if y < given[1, 0] or y > given[2, 0] or z < given[1, 1] or z > given[2, 1]:
@@ -126,7 +126,7 @@ def solve_dense_in(a, given, warm, k, work, index):
                 best_z[i] = z[i]
         # A step can end at a poor guess and the next one can still be exact, so that a small improvement is no reason
         # to stop before the residual is close to rounding.
-        if best <= TARGET or (not better and best <= 100 * TARGET):
+        if best <= DENSE_TARGET or (not better and best <= 100 * DENSE_TARGET):
             break
     for i in range(k):
         y[i] = min(max(best_z[i] * scale[i] * size, lo[i]), hi[i])
@@ -219,8 +219,8 @@ def belongs(z, g, low, high, place):
     if low == high:
         return place
     if place == 0:
-        return 1 if g < -SLACK else 0
-    return 1 if g > SLACK else 2
+        return 1 if g < -GRADIENT_SLACK else 0
+    return 1 if g > GRADIENT_SLACK else 2
 
 
 @lean(fastmath={"reassoc"})
@@ -235,7 +235,7 @@ def _cholesky_solve(b, free, p, eps, factor, rhs):
         s = b[free[q], free[q]] + eps
         for t in range(q):
             s -= factor[q, t] * factor[q, t]
-        if eps == 0.0 and s < SINGULAR:
+        if eps == 0.0 and s < SINGULAR_PIVOT:
             return False
         factor[q, q] = 1.0 / np.sqrt(max(s, 0.1 * PROXIMAL))  # the diagonal is kept inverted
     for q in range(p):

@@ -12,7 +12,7 @@ import numpy as np
 from ...kernels import kernel
 from ..linalg.factor import combine, gradient
 
-TARGET = 3e-14  # residual at which the iteration ends, for gradients of size one
+GRADIENT_TARGET = 3e-14  # residual at which the iteration ends, for gradients of size one
 
 
 @kernel
@@ -41,7 +41,7 @@ def projected_gradients(island, g0, low, high, z, limit):
                 reduced += g[i] * (z[i] - near) / step
             elif move != 0.0:
                 chopped += g[i] * g[i]
-        if worst <= TARGET:
+        if worst <= GRADIENT_TARGET:
             if fresh:
                 break
             # The updated gradient has accumulated errors: test again with a recomputed one.

@@ -16,8 +16,8 @@ from ...kernels import kernel
 from ..linalg.factor import combine, factorise, gradient, solve_factored
 from ..rows import Floats
 
-ITERATIONS = 60  # bound; 15 to 30 are usual
-CLOSE = 1e-12  # mean complementarity at which the method ends, for gradients of size one
+INTERIOR_ITERATIONS = 60  # bound; 15 to 30 are usual
+INTERIOR_TARGET = 1e-12  # mean complementarity at which the method ends, for gradients of size one
 
 
 class Limits(NamedTuple):
@@ -53,7 +53,7 @@ def interior_point(island, g0, low, high, state, factor):
             z[i] = low[i] + 1.0
     x = combine(island, z)
     weight, r, speed = np.zeros(k), np.empty(k), np.empty(k)
-    for _ in range(ITERATIONS):
+    for _ in range(INTERIOR_ITERATIONS):
         # Residual of the speeds. It is the only linear one, since x = G^T z is kept exact.
         mu, count = 0.0, 0
         gradient(island, x, g0, speed)
@@ -70,7 +70,7 @@ def interior_point(island, g0, low, high, state, factor):
             break
         mu /= count
         # Close enough to determine the active set. Beyond this point D overflows and rounding dominates (tried: NaN).
-        if mu < CLOSE:
+        if mu < INTERIOR_TARGET:
             break
         for i in range(k):
             weight[i] = 0.0

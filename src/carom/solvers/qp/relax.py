@@ -1,10 +1,10 @@
 """The box QP of a large island to a given tolerance: over-relaxed Gauss-Seidel sweeps over the contacts that move.
 
-A visit gives a contact the impulse that is exact while all others stay, or OVER_RELAXATION times that change, which can
-only lower the energy. A contact is visited again only after a body of it has moved. In a large pile most contacts are
-almost at rest, and a sweep costs little more than a look at the time stamps of their bodies. On the vibrated layer this
-takes a quarter of the time of a queue of contacts with their neighbors; sweeps in alternating directions take more
-visits.
+An update gives a contact the impulse that is exact while all others stay, or OVER_RELAXATION times that change, which
+can only lower the energy. A contact is updated again only after a body of it has moved. In a large pile most contacts
+are almost at rest, and a sweep costs little more than a look at the time stamps of their bodies. On the vibrated layer
+this takes a quarter of the time of a queue of contacts with their neighbors; sweeps in alternating directions take more
+updates.
 
 The data of an island are copied side by side in the order of the sweep, with bodies numbered by first use.
 """
@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from ...kernels import kernel
 from ..rows import Floats
 
-VISITS = 500  # average number of visits of a contact, at most; exact methods then take as long or less
-OVER_RELAXATION = 1.5  # halves the visits in jammed layers of spheres; from 1.7 on they rise again
+MOST_UPDATES = 500  # average number of updates of a contact, at most; exact methods then take as long or less
+OVER_RELAXATION = 1.5  # halves the updates in jammed layers of spheres; from 1.7 on they rise again
 NEAR = 2.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
-FINEST = 1e-3  # share of the tolerance to which an island is relaxed at most, in steps of a tenth
-ROUNDING = 1e-9  # relative error of a residual that equals the tolerance
-NARROW, WIDE = 3, 6  # velocity components of a body in the copied data
+FINEST_SHARE = 1e-3  # share of the tolerance to which an island is relaxed at most, in steps of a tenth
+RESIDUAL_ROUNDING = 1e-9  # relative error of a residual that equals the tolerance
+NARROW_BODY, WIDE_BODY = 3, 6  # velocity components of a body in the copied data
 NO_ENTRY = 1e-24  # squared entries below this share of the squared length of their row move nothing
 
 
 class Gathered(NamedTuple):
-    """The normal rows of k contacts in the order of the sweep, with w = NARROW or WIDE components per body."""
+    """The normal rows of k contacts in the order of the sweep, of w = NARROW_BODY or WIDE_BODY components a body."""
 
     pair: NDArray[np.int32]  # (k, 2) bodies, numbered by first use; the last number is the world
     entry: Floats  # (k, 2, w)
@@ -44,8 +44,8 @@ def gathered(rows, contacts, local):
     """
     k, d = len(contacts), rows.val.shape[3]
     pair = np.full((k, 2), -1, np.int32)
-    if rows.body.shape[1] > 2 or d > WIDE:
-        return 0, pair, np.empty((0, 2, NARROW))
+    if rows.body.shape[1] > 2 or d > WIDE_BODY:
+        return 0, pair, np.empty((0, 2, NARROW_BODY))
     for i in contacts:
         for side in range(2):
             if rows.body[i, side] >= 0:
@@ -62,9 +62,9 @@ def gathered(rows, contacts, local):
                 count += 1
             pair[j, e] = local[b]
             e += 1
-            for c in range(NARROW, d):
+            for c in range(NARROW_BODY, d):
                 wide = wide or rows.val[i, side, 0, c] ** 2 > NO_ENTRY * rows.diag[i]
-    w = WIDE if wide else NARROW
+    w = WIDE_BODY if wide else NARROW_BODY
     entry = np.zeros((k, 2, w))
     for j in range(k):
         e = 0
@@ -95,20 +95,20 @@ def relaxed_islands(rows, found, large, box, local, tolerance, conserve, missed)
             contacts[p] = found.chosen[j]
             given[0, p], given[1, p], given[2, p], given[3, p] = box.c[j], box.low[j], box.high[j], box.y[j]
         aim = 0.5 * tolerance if conserve else tolerance  # the factor of `conserve` adds to the residual
-        residual = relax(rows, contacts, given, local, aim, VISITS, conserve)
-        while conserve and tolerance < residual < np.inf and aim > FINEST * tolerance:
+        residual = relax(rows, contacts, given, local, aim, MOST_UPDATES, conserve)
+        while conserve and tolerance < residual < np.inf and aim > FINEST_SHARE * tolerance:
             aim *= 0.1
-            residual = relax(rows, contacts, given, local, aim, VISITS, conserve)
+            residual = relax(rows, contacts, given, local, aim, MOST_UPDATES, conserve)
         for p in range(k):
             box.y[mine[p]] = given[3, p]
-        missed[s] = residual > tolerance * (1.0 + ROUNDING)
+        missed[s] = residual > tolerance * (1.0 + RESIDUAL_ROUNDING)
         if not missed[s]:
             worst = max(worst, residual)
     return worst
 
 
 @kernel
-def relax(rows, contacts, box, local, tolerance, visits, conserve):
+def relax(rows, contacts, box, local, tolerance, updates, conserve):
     """Solves the box QP over k contacts, starting from the values of y; returns the residual, a speed.
 
     `box` (4, k) holds the rows c, low, high and y; y is overwritten. With `conserve` y is multiplied by the factor that
@@ -130,12 +130,12 @@ def relax(rows, contacts, box, local, tolerance, visits, conserve):
                 for t in range(w):
                     x[pair[j, side], t] += entry[j, side, t] * y[j]
     moved, seen = np.ones(bodies, np.int64), np.zeros(k, np.int64)
-    now, left, done = k + 1, visits * k, 1
+    now, left, done = k + 1, updates * k, 1
     while done > 0 and left > 0:
-        if w == NARROW:
-            done = _sweep(data, y, x, moved, seen, now, tolerance, NARROW)
+        if w == NARROW_BODY:
+            done = _sweep(data, y, x, moved, seen, now, tolerance, NARROW_BODY)
         else:
-            done = _sweep(data, y, x, moved, seen, now, tolerance, WIDE)
+            done = _sweep(data, y, x, moved, seen, now, tolerance, WIDE_BODY)
         now += k
         left -= done
     if done > 0:

@@ -13,12 +13,12 @@ import numpy as np
 from ...kernels import kernel, lean
 from ..linalg.factor import analyze, combine, factorise, gradient, new_factor, operations, solve_factored
 from ..thresholds import GRADIENT_QP_WORK, LARGEST_FACTOR_WORK
-from .dense import PROXIMAL, TARGET, belongs
+from .dense import DENSE_TARGET, PROXIMAL, belongs
 from .gradient_projection import projected_gradients
 from .interior import interior_point
 
-REACH = 15  # corrections of the active set before the interior-point method is used
-PRODUCTS = 3000  # matrix products of projected gradients, after which the island is factorized nevertheless
+SET_CORRECTIONS = 15  # corrections of the active set before the interior-point method is used
+GRADIENT_PRODUCTS = 3000  # matrix products of projected gradients, after which the island is factorized nevertheless
 
 
 @kernel
@@ -88,15 +88,16 @@ def _descend_ladder(island, g0, low, high, z, state):
     """Projected gradients if factors fill in, the active-set iteration, and the interior-point method if that fails."""
     k, work = len(z), operations(island)
     if work > GRADIENT_QP_WORK:
-        best = projected_gradients(island, g0, low, high, z, PRODUCTS if work <= LARGEST_FACTOR_WORK else 20 * PRODUCTS)
+        products = GRADIENT_PRODUCTS if work <= LARGEST_FACTOR_WORK else 20 * GRADIENT_PRODUCTS
+        best = projected_gradients(island, g0, low, high, z, products)
         for i in range(k):
             if low[i] < high[i]:
                 state[i] = 0 if z[i] <= low[i] else (2 if z[i] >= high[i] else 1)
-        if best <= 100 * TARGET or work > LARGEST_FACTOR_WORK:
+        if best <= 100 * DENSE_TARGET or work > LARGEST_FACTOR_WORK:
             return z
     factor = new_factor(island)
     best = active_set(island, g0, low, high, z, state, factor)
-    if best <= 100 * TARGET:
+    if best <= 100 * DENSE_TARGET:
         return z
     other = interior_point(island, g0, low, high, state, factor)
     polished = other.copy()
@@ -117,7 +118,7 @@ def active_set(island, g0, low, high, z, state, factor):
     weight, r = np.empty(k), np.empty(k)
     changed, fewest = True, k + 1
     top = np.empty(island.bodies, np.int64)
-    for _ in range(REACH):
+    for _ in range(SET_CORRECTIONS):
         for i in range(k):
             if state[i] == 0:
                 z[i] = low[i]
@@ -154,7 +155,7 @@ def active_set(island, g0, low, high, z, state, factor):
             for i in range(k):
                 best_z[i] = min(max(z[i], low[i]), high[i])
         changed = wrong > 0
-        if best <= TARGET or (not changed and not improved):
+        if best <= DENSE_TARGET or (not changed and not improved):
             break
         fewest = min(fewest, wrong)
     z[:] = best_z
