@@ -44,7 +44,8 @@ def run() -> list[Row]:
         arguments = (contacts.rows, contacts.velocity, TOLERANCE, 100000)
         mine, (_, x, count, left, residual) = best_time(lambda args=arguments: reflections(*args), 7)
         other = min((reflect_with_piqp(contacts, TOLERANCE) for _ in range(3)), key=lambda o: o.total)
-        qce, answer = best_time(lambda args=arguments: passes(*args), 5)
+        weighted = (*arguments[:2], contacts.shares, *arguments[2:])
+        qce, answer = best_time(lambda args=weighted: passes(*args), 5)
         energy = abs(np.sum(x**2) / np.sum(contacts.velocity**2) - 1)
         print(
             f"{path.stem}: {contacts.count} contacts\n"

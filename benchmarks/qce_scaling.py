@@ -22,10 +22,10 @@ def run() -> list[Row]:
         for seed in range(max(1, 100_000 // contacts)):
             impact = random_pile(contacts, seed=seed).contacts
             front, u = initial_front(impact.rows, impact.velocity, 0.0)
-            stream.append((impact.rows, front, u, np.full(impact.count, -1, np.int64)))
+            stream.append((impact.rows, front, u, -u, np.full(impact.count, -1, np.int64)))
         seconds, _ = best_time(lambda work=stream: [one_pass(*one) for one in work], 15)
         seconds /= len(stream)
-        m = float(np.mean([len(one[3]) for one in stream]))
+        m = float(np.mean([len(one[4]) for one in stream]))
         sizes.append(m)
         times.append(seconds)
         print(

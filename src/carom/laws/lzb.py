@@ -30,10 +30,12 @@ class LZB(Law):
     contacts: the law is an accurate reference for chains and clusters, not for large piles.
 
     eta: 3/2 for Hertz's contact of round bodies, 1 for linear springs; from 1 to 3.
-    stiffness: one number, or one for each contact; only ratios matter.
+    stiffness: one number, or one for each contact, times the weights of the contacts; only ratios matter.
     tolerance: relative error allowed in one step of the adaptive integration.
     max_steps: trial steps allowed for one island of m connected contacts; 0 means 30,000 + 12,000 m, or less where
     that would take more than about a second, but at least 200 m.
+    patch_weights: in a simulation, weights are the shares of the touching faces that contacts stand for
+    (`carom.problem.patches`) instead of 1. A problem has its own weights.
     """
 
     name: ClassVar[str] = "lzb"
@@ -49,6 +51,7 @@ class LZB(Law):
     stiffness: float | tuple[float, ...] = 1.0
     tolerance: float = 1e-14
     max_steps: int = 0
+    patch_weights: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,7 +74,7 @@ class LZB(Law):
         lam, steps, error, cut = integrate_islands(
             contacts.rows,
             np.array(contacts.velocity, order="C"),  # copies: read-only arrays would compile the kernel again
-            self._stiffness_of(contacts.count),
+            self._stiffness_of(contacts.count) * contacts.shares,
             self.eta,
             np.array(contacts.restitution),
             self.tolerance,

@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels import kernel
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.heap import heap_add, heap_grown, heap_pop
-from ..solvers.rows import push, speed
+from ..solvers.rows import Floats, push, speed
 from .front import initial_front, next_front
 from .inelastic import finish_inelastically, reflected
 from .law import ZHANG_2015, Law
@@ -28,11 +28,12 @@ DENSE_CONTACTS = 2000  # largest Delassus matrix of the model stronge that is st
 
 @dataclass(frozen=True)
 class QCE(Law):
-    """In one pass the impulse of each violator i grows as `P_i = s F_i`, `F_i = -u_i`, until its energy E_i is 0 again.
+    """In one pass the impulse of each violator i grows as `P_i = s F_i`, `F_i = -w_i u_i`, until its energy is 0 again.
 
-    While a set of contacts is active, `u_i(s) = a_i s + b_i` is linear and `E_i(s) = -F_i e_i(s)`,
-    `e_i = a_i s^2 / 2 + b_i s + c_i`, quadratic in s, so that the end of each contact is the root of a quadratic. A
-    heap finds the next one; the end of contact k changes only its neighbors, so that a pass over m contacts costs
+    While a set of contacts is active, `u_i(s) = a_i s + b_i` is linear, `a = A F`. The stored energy `-int u_i dP_i` is
+    `E_i(s) = -F_i e_i(s)`, `e_i = a_i s^2 / 2 + b_i s + c_i`, quadratic in s, so that the end of each contact is the
+    root of a quadratic, in which its weight w_i only occurs within a. All E_i are zero at the end of a pass, whatever
+    the weights: energy is conserved. The paper has w_i = 1. A heap finds the next one; the end of contact k changes only its neighbors, so that a pass over m contacts costs
     O(m log m). Contacts that are compressed again wait for the next pass. (Zhang 2015, alg. 1; derived from the
     equations, since the printed listing is damaged.)
 
@@ -42,6 +43,8 @@ class QCE(Law):
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_iterations: bound on the passes; 0 means 1000 + 100 sqrt(m).
+    patch_weights: in a simulation, w_i is the share of the touching faces that contact i stands for
+    (`carom.problem.patches`) instead of 1. A problem has its own weights.
     """
 
     name: ClassVar[str] = "qce"
@@ -53,20 +56,23 @@ class QCE(Law):
 
     tolerance: float = 1e-10
     max_iterations: int = 0
+    patch_weights: bool = False
 
     def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
         tol = self.approach_left(contacts, tolerance)
+        weights = contacts.shares
+        weights /= weights.max()  # only ratios matter
         if (contacts.restitution < 1.0).any():
-            return _with_loss(contacts, tol, bound)
-        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, tol, bound)
+            return _with_loss(contacts, weights, tol, bound)
+        lam, x, count, left, residual = passes(contacts.rows, contacts.velocity, weights, tol, bound)
         if left:
             reason = f"qce reached its bound of {count} passes"
             return finish_inelastically(contacts, lam, x, count, reason, residual)
         return Impulses(normal=lam, iterations=count, residual=residual)
 
 
-def _with_loss(contacts: Contacts, tol: float, bound: int) -> Impulses:
+def _with_loss(contacts: Contacts, weights: Floats, tol: float, bound: int) -> Impulses:
     """Passes with Stronge's restitution inside, until nothing approaches."""
     a: Any = contacts.delassus()
     if contacts.count <= DENSE_CONTACTS:
@@ -78,21 +84,22 @@ def _with_loss(contacts: Contacts, tol: float, bound: int) -> Impulses:
             return reflected(contacts, lam, contacts.after(lam), count, 0, tol, QCE.name)
         own = a[np.ix_(front, front)]
         own = own if isinstance(own, np.ndarray) else own.toarray()
-        lam[front] += _lossy_pass(own, u[front], contacts.restitution[front])
+        lam[front] += _lossy_pass(own, u[front], weights[front], contacts.restitution[front])
         u = contacts.speeds(contacts.after(lam))
     reason = f"qce reached its bound of {bound} passes"
     return finish_inelastically(contacts, lam, contacts.after(lam), bound, reason)
 
 
 @kernel
-def _lossy_pass(a, u, e):
-    """The impulses of one pass over contacts with Delassus matrix `a`; each loses 1 - e^2 of its energy once.
+def _lossy_pass(a, u, w, e):
+    """The impulses of one pass over contacts with Delassus matrix `a` and weights w; each loses 1 - e^2 of its energy
+    once.
 
     The energy of contact i is `-F_i e_i(s)`; e_i is lowest where its speed passes zero upwards, and e_i is then
     multiplied by e^2. A contact ends where e_i is zero, from below.
     """
     k = len(u)
-    end, speed, energy, now = np.full(k, -1.0), u.copy(), np.zeros(k), 0.0
+    end, speed, energy, now, rate = np.full(k, -1.0), u.copy(), np.zeros(k), 0.0, -u * w
     slope, lost, event = np.empty(k), np.zeros(k, np.bool_), np.empty(k)
     left = k
     while left > 0:
@@ -101,7 +108,7 @@ def _lossy_pass(a, u, e):
             slope[i], event[i] = 0.0, np.inf
             for j in range(k):
                 if end[j] < 0.0:
-                    slope[i] -= a[i, j] * u[j]
+                    slope[i] += a[i, j] * rate[j]
             if end[i] < 0.0 and lost[i]:
                 event[i] = crossing(slope[i], speed[i], energy[i])
             elif end[i] < 0.0 and slope[i] > 0.0:
@@ -120,11 +127,11 @@ def _lossy_pass(a, u, e):
                 energy[i] *= e[i] ** 2
                 lost[i] = True
             speed[i] += slope[i] * h
-    return -u * end
+    return rate * end
 
 
 @kernel
-def passes(rows, velocity, tol, bound):
+def passes(rows, velocity, weights, tol, bound):
     """Passes until nothing approaches: (impulses, velocity, passes, violators left, residual).
 
     The work of a pass is zero in exact arithmetic. Contacts that hardly approach beside fast ones lose many digits.
@@ -140,24 +147,25 @@ def passes(rows, velocity, tol, bound):
     front, u = initial_front(rows, x, tol)
     count, worst, energy = 0, 0.0, 0.5 * np.sum(x * x)
     while len(front) > 0 and count < bound:
-        s = one_pass(rows, front, u, slot)
+        rate = -u * weights[front]
+        s = one_pass(rows, front, u, rate, slot)
         work, stored = 0.0, 0.0
         for j in range(len(front)):
             i = front[j]
-            impulse = -u[j] * s[j]
+            impulse = rate[j] * s[j]
             lam[i] += impulse
             push(rows, i, impulse, x)
         for j in range(len(front)):
             after = speed(rows, front[j], x)
-            work += 0.5 * (u[j] + after) * -u[j] * s[j]
-            stored += 0.5 * u[j] * u[j] * s[j]
+            work += 0.5 * (u[j] + after) * rate[j] * s[j]
+            stored -= 0.5 * u[j] * rate[j] * s[j]
         scale = max(energy, stored)
         if UNEVEN * scale < abs(work) < ROUNDED * stored:
             # work(t) = (t^2 a + 2 t b) / 2 for impulses times t, with b = -2 stored and a / 2 + b = work.
             more = 2.0 * stored / (2.0 * stored + work) - 1.0
             for j in range(len(front)):
-                lam[front[j]] -= more * u[j] * s[j]
-                push(rows, front[j], -more * u[j] * s[j], x)
+                lam[front[j]] += more * rate[j] * s[j]
+                push(rows, front[j], more * rate[j] * s[j], x)
             work = 0.0
         if scale > 0.0:
             worst = max(worst, abs(work) / scale)
@@ -167,8 +175,9 @@ def passes(rows, velocity, tol, bound):
 
 
 @kernel
-def one_pass(rows, front, u0, slot):
-    """The value of s at which each contact of the front ends. `slot` (n,) is scratch, -1 everywhere.
+def one_pass(rows, front, u0, rate, slot):
+    """The value of s at which each contact of the front ends, with impulses `s rate`. `slot` (n,) is scratch, -1
+    everywhere.
 
     Contacts end in an order that is spread over the whole pile, so data that are used together are stored together: the
     state of a contact in one cache line, its neighbors and their couplings side by side.
@@ -178,11 +187,11 @@ def one_pass(rows, front, u0, slot):
     state = _lines(k)
     keys, items, size = np.empty(2 * k), np.empty(2 * k, np.int32), 0
     for j in range(k):
-        a = -u0[j] * rows.diag[front[j]]
+        a = rate[j] * rows.diag[front[j]]
         for q in range(ptr[j], ptr[j + 1]):
-            a -= coupling[q] * u0[neighbor[q]]
+            a += coupling[q] * rate[neighbor[q]]
         state[j, A], state[j, B], state[j, C], state[j, S0] = a, u0[j], 0.0, 0.0
-        state[j, F], state[j, DONE] = -u0[j], -1.0
+        state[j, F], state[j, DONE] = rate[j], -1.0
         state[j, NEXT] = crossing(a, u0[j], 0.0)
         state[j, QUEUED] = state[j, NEXT]
         if state[j, NEXT] < np.inf:

@@ -34,18 +34,20 @@ class Assembly:
     velocity: Floats  # (n, d) whitened, of the bodies that take part
     materials: Ints  # (m, 2) of the two bodies, ascending; empty where no restitution depends on speed
     bodies: Ints | None  # bodies that take part, ascending; None for all
+    weights: Floats | None = None  # (m,) share of its patch that each contact stands for; None: 1 each
 
     @cached_property
     def contacts(self) -> Contacts:
         """All contacts, as a law receives them."""
-        return Contacts(self.rows, self.velocity, self.restitution)
+        return Contacts(self.rows, self.velocity, self.restitution, self.weights)
 
     def subset(self, chosen: Ints, velocity: Floats) -> Contacts:
         """The contacts `chosen` (k,), ascending, at a whitened velocity (n, d), as a law receives them."""
         if len(chosen) == len(self.restitution):
             contacts = self.contacts.moving(velocity)
         else:
-            contacts = Contacts(taken(self.rows, chosen), velocity, self.restitution[chosen])
+            weights = None if self.weights is None else self.weights[chosen]
+            contacts = Contacts(taken(self.rows, chosen), velocity, self.restitution[chosen], weights)
         if not len(self.materials):
             return contacts
         e = restitution_at(self.world, self.materials[chosen], contacts.restitution, contacts.speeds())

@@ -55,6 +55,7 @@ class Contacts:
     rows: Rows  # whitened rows of all contacts
     velocity: Floats  # (n, d) whitened velocity before the impact
     restitution: Floats  # (m,) from 0 to 1
+    weights: Floats | None = None  # (m,) share of a contact patch that each contact stands for; None: 1 each
     _speeds: Floats | None = field(default=None, init=False, repr=False)  # before the impact, once computed
     _fastest: float | None = field(default=None, init=False, repr=False)
     _of_rows: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what depends on the rows alone
@@ -78,6 +79,11 @@ class Contacts:
     def friction(self) -> Floats:
         """Coefficient of friction mu of each contact, (m,), not negative."""
         return self.rows.bound[:, FRICTION].copy()
+
+    @property
+    def shares(self) -> Floats:
+        """The weights of the contacts, (m,), positive; 1 each unless given."""
+        return np.ones(self.count) if self.weights is None else self.weights.copy()
 
     @property
     def tangent_diag(self) -> Floats:

@@ -146,6 +146,8 @@ def _to_arrays(p: ImpactProblem) -> dict[str, Any]:
         data["tangent_body"] = p.tangents.body
         data["tangent_value"] = p.tangents.val
         data["tangent_speed"] = p.tangent_speed
+    if p.weights is not None:
+        data["weights"] = p.weights
     if p.positions is not None:
         data["positions"] = p.positions
     for k, symmetry in enumerate(p.symmetries):
@@ -171,7 +173,8 @@ def _from_arrays(data: dict[str, Any]) -> ImpactProblem:
         data.get("friction"),
         data.get("tangent_speed"),
     )
-    given = Given(*numbers, str(data.get("name", "impact problem")), _positions(data, n), tuple(symmetries))
+    name, weights = str(data.get("name", "impact problem")), data.get("weights", 1.0)
+    given = Given(*numbers, name, _positions(data, n), tuple(symmetries), weights)
     return ImpactProblem._build(_mass(data, n, d), rows, tangents, velocity, (n, d), given)
 
 

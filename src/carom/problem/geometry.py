@@ -11,6 +11,7 @@ from ..errors import ProblemError
 from ..geometry.rotations import cross, spin_components
 from ..solvers.rows import Floats, Ints
 from . import checks
+from .patches import patch_shares
 from .problem import ImpactProblem
 
 LARGEST_LENGTH = 1e150  # length whose square is still a double
@@ -31,6 +32,7 @@ def balls(
     friction: Any = None,
     inertias: Any = None,
     symmetries: Any = (),
+    weights: Any = 1.0,
     name: str | None = None,
 ) -> ImpactProblem:
     """Every touching pair of discs (dimension 2) or spheres (3), and every one of them that touches a plane.
@@ -82,6 +84,7 @@ def balls(
         tangents=contact_directions(tangents_of(normals), arms)[..., :d],
         positions=place,
         symmetries=symmetries,
+        weights=weights,
         name=("discs" if dimension == 2 else "spheres") if name is None else name,
     )
 
@@ -139,7 +142,8 @@ def rigid_bodies(
     axes in 3D; velocities (n, 3) as (vx, vy, spin) or (n, 6) as linear and angular velocity in world axes. Contact i
     lies between `bodies[i]`, -1 for the world, at the point `points[i]` (D,), with a normal `normals[i]` (D,) that
     points from the first body to the second and need not have unit length. `options` are those of
-    `ImpactProblem.from_blocks`.
+    `ImpactProblem.from_blocks`; `weights="patch"` gives each contact its share of the patch between its bodies (see
+    `carom.problem.patches`).
     """
     place = checks.finite("positions", positions)
     if place.ndim != 2 or place.shape[1] not in (2, 3):
@@ -161,6 +165,10 @@ def rigid_bodies(
     if not length.all():
         raise ProblemError(f"normals[{int(np.argmin(length))}]", "a vector of length 0", "a direction")
     unit = normal / length[:, None]
+    if isinstance(options.get("weights"), str):
+        if options["weights"] != "patch":
+            raise ProblemError("weights", options["weights"], 'positive numbers, or "patch"')
+        options = {**options, "weights": patch_shares(pair, where, unit)}
     arms = where[:, None, :] - np.where(pair[..., None] >= 0, place[pair], where[:, None, :])
     return ImpactProblem.from_blocks(
         mass=mass,

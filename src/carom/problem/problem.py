@@ -20,7 +20,12 @@ from .mass import BlockMass, DiagonalMass, GeneralMass, Mass, PhysicalRows, rows
 
 ORDINARY_EXPONENT = 100
 """Speeds from 2^-100 to 2^100 are used as they are, others are scaled by a power of two."""
-LIMITS = {"restitution": (0.0, 1.0), "boundary_speed": (None, None), "friction": (0.0, None)}  # numbers per contact
+LIMITS = {  # of the numbers per contact
+    "restitution": (0.0, 1.0),
+    "boundary_speed": (None, None),
+    "friction": (0.0, None),
+    "weights": (0.0, None),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,7 @@ class Given(NamedTuple):
     name: str
     positions: Floats | None = None
     symmetries: tuple[Symmetry, ...] = ()
+    weights: Any = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +74,7 @@ class ImpactProblem(Shown):
     friction: Floats  # (m,) coefficient mu, not negative
     tangents: PhysicalRows | None = None
     tangent_speed: Floats | None = None  # (m, t) prescribed speed of the boundary along the tangents, m/s
+    weights: Floats | None = None  # (m,) share of a contact patch that each contact stands for, positive; None: 1 each
     positions: Floats | None = None  # (n, 1..3) centers, for angular momentum and pictures
     symmetries: tuple[Symmetry, ...] = ()
     name: str = "impact problem"
@@ -87,12 +94,14 @@ class ImpactProblem(Shown):
         *,
         tangents: Any = None,
         tangent_speed: Any = None,
+        weights: Any = 1.0,
         name: str = "matrices",
     ) -> ImpactProblem:
         """Any mechanical system: mass (N, N) or its diagonal (N,), jacobian (m, N), velocity of N numbers.
 
         Dense or scipy.sparse. `tangents` are the rows of friction, (m, N), (m * t, N) or (m, t, N), with t rows
-        per contact: one in 2D, two orthogonal ones in 3D.
+        per contact: one in 2D, two orthogonal ones in 3D. `weights`, one positive number or one for each contact, are
+        the shares of a contact patch that the contacts stand for; only their ratios matter, and only to qce and lzb.
         """
         v = checks.finite("velocity", velocity)
         n = v.size
@@ -100,7 +109,7 @@ class ImpactProblem(Shown):
         matrix = checks.rows_matrix("jacobian", jacobian, n)
         m = matrix.shape[0]
         tangent_rows = None if tangents is None else rows_from_matrix(checks.tangent_matrix(tangents, m, n))
-        given = Given(boundary_speed, restitution, friction, tangent_speed, name)
+        given = Given(boundary_speed, restitution, friction, tangent_speed, name, weights=weights)
         return cls._build(_mass_from_matrix(mass, n), rows_from_matrix(matrix), tangent_rows, v, (n, 1), given)
 
     @classmethod
@@ -118,12 +127,13 @@ class ImpactProblem(Shown):
         tangent_speed: Any = None,
         positions: Any = None,
         symmetries: Sequence[Symmetry] = (),
+        weights: Any = 1.0,
         name: str = "blocks",
     ) -> ImpactProblem:
         """Bodies with equal numbers of velocity components, the form that a simulator has.
 
         velocity (n, d); mass (n,), (n, d) or (n, d, d); bodies (m, 2) with -1 for the world; rows (m, 2, d);
-        tangents (m, t, 2, d). Entries of the world are ignored.
+        tangents (m, t, 2, d). Entries of the world are ignored. `weights` as in `from_matrices`.
         """
         v = checks.finite("velocity", velocity)
         checks.not_empty("velocity", v.size)
@@ -144,7 +154,7 @@ class ImpactProblem(Shown):
         place = None if positions is None else checks.finite("positions", positions)
         if place is not None and (place.ndim != 2 or len(place) != n or place.shape[1] > 3):
             raise ProblemError("positions", f"shape {place.shape}", f"shape ({n}, 1, 2 or 3)")
-        given = Given(boundary_speed, restitution, friction, tangent_speed, name, place, tuple(symmetries))
+        given = Given(boundary_speed, restitution, friction, tangent_speed, name, place, tuple(symmetries), weights)
         rows = rows_from_pairs(pair, normal)
         return cls._build(_mass_from_blocks(mass, n, d), rows, tangent_rows, v, (n, d), given)
 
@@ -156,24 +166,26 @@ class ImpactProblem(Shown):
         *,
         restitution: Any = 1.0,
         symmetries: Sequence[Symmetry] = (),
+        weights: Any = 1.0,
         name: str = "chain",
     ) -> ImpactProblem:
         """Touching balls on a line, from left to right; contact i lies between balls i and i + 1."""
         v = checks.finite("velocities", velocities)
         checks.not_empty("velocities", v.size)
-        weights = checks.finite("masses", masses).ravel()
+        mass = checks.finite("masses", masses).ravel()
         n = v.size
-        if weights.size != n:
-            raise ProblemError("masses", f"{weights.size} of them", f"one for each of {n} velocities")
+        if mass.size != n:
+            raise ProblemError("masses", f"{mass.size} of them", f"one for each of {n} velocities")
         left = np.arange(n - 1)
         built = cls.from_blocks(
-            mass=weights,
+            mass=mass,
             bodies=np.stack([left, left + 1], axis=1),
             rows=np.tile([[[-1.0], [1.0]]], (n - 1, 1, 1)),
             velocity=v.reshape(n, 1),
             restitution=restitution,
             positions=np.arange(n, dtype=float)[:, None],
             symmetries=symmetries,
+            weights=weights,
             name=name,
         )
         return replace(built, velocity=checks.frozen(v))
@@ -245,6 +257,7 @@ class ImpactProblem(Shown):
             friction=checks.frozen(mu),
             tangents=tangents,
             tangent_speed=None if slip is None else checks.frozen(slip),
+            weights=_weights(given.weights, m),
             positions=None if given.positions is None else checks.frozen(given.positions),
             symmetries=given.symmetries,
             name=given.name,
@@ -298,9 +311,9 @@ class ImpactProblem(Shown):
         return (self.block_velocity + self.mass.solve(momentum)).reshape(self.velocity.shape)
 
     def with_(self, **changes: Any) -> ImpactProblem:
-        """A copy with another `velocity`, `restitution`, `friction`, `boundary_speed` or `name`."""
+        """A copy with another `velocity`, `restitution`, `friction`, `boundary_speed`, `weights` or `name`."""
         m = self.contact_count
-        allowed = {"velocity", "restitution", "friction", "boundary_speed", "name", "symmetries"}
+        allowed = {"velocity", "restitution", "friction", "boundary_speed", "weights", "name", "symmetries"}
         checked: dict[str, Any] = {}
         for key, value in changes.items():
             if key not in allowed:
@@ -313,6 +326,9 @@ class ImpactProblem(Shown):
             elif key in LIMITS:
                 if key == "restitution" and callable(value):
                     value = value(np.maximum(-self.separation_speed(), 0.0))
+                if key == "weights":
+                    checked[key] = _weights(value, m)
+                    continue
                 number = checks.per_contact(key, value, m, *LIMITS[key])
                 if key == "friction" and self.tangents is None and number.any():
                     raise ProblemError("friction", value, "a problem with tangent rows")
@@ -345,6 +361,7 @@ class ImpactProblem(Shown):
             friction=checks.frozen(self.friction[order]),
             tangents=tangents,
             tangent_speed=None if self.tangent_speed is None else checks.frozen(self.tangent_speed[order]),
+            weights=None if self.weights is None else checks.frozen(self.weights[order]),
         )
 
     @cached_property
@@ -377,7 +394,8 @@ class ImpactProblem(Shown):
         bound[:, FRICTION] = self.friction
         rows = rows_from_csr(normal.ptr, normal.body, normal.val, self.block[0], tangents, t)
         rows = rows._replace(base=np.array(base), bound=bound)
-        return Contacts(rows, self.mass.whiten(self.block_velocity), self.restitution.copy())
+        weights = None if self.weights is None else self.weights.copy()
+        return Contacts(rows, self.mass.whiten(self.block_velocity), self.restitution.copy(), weights)
 
     # -- files ---------------------------------------------------------------------------------------------
 
@@ -393,6 +411,14 @@ class ImpactProblem(Shown):
         from .files import load
 
         return load(Path(path))
+
+
+def _weights(value: Any, m: int) -> Floats | None:
+    """Positive weights (m,); None if all are 1."""
+    number = checks.per_contact("weights", value, m, *LIMITS["weights"])
+    if not number.all():
+        raise ProblemError("weights", 0.0, "positive numbers")
+    return None if (number == 1.0).all() else checks.frozen(number)
 
 
 def _mass_from_matrix(mass: Any, n: int) -> Mass:

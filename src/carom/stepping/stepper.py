@@ -13,6 +13,7 @@ more than DEEPEST_OVERLAP.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..errors import ProblemError
 from ..kernels import kernel
 from ..problem.assemble import Assembly, assemble
 from ..problem.contacts import NOT_CONVERGED, Contacts, Impulses
+from ..problem.patches import patch_shares
 from ..resolve.impulses import resolve
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints, row_speed
@@ -113,6 +115,8 @@ class Stepper:
         world = self.world
         moving = boundaries_at(world, state.time, step)[0] if world.moving_boundaries else world.boundaries
         impact = assemble(world, state, found, moving)
+        if getattr(self.response.law, "patch_weights", False):
+            impact = replace(impact, weights=patch_shares(found.table[:, :2], found.point, found.normal))
         report.clock.lap("assemble")
         return impact
 
