@@ -213,6 +213,7 @@ def _sentence(name: str, finding: Finding) -> str:
         "ONE": "pulls with a share of the largest impulse of",
         "WAV": "departs from the exchange of velocities by",
         "FEA": "leaves bodies approaching at a share of the speed before of",
+        "SMP": "depends on contact points that add no constraint by a share of the top speed of",
     }
     value = f"{words[finding.desideratum]} {finding.worst:.3g} (bound {finding.bound:g})"
     return f"{name} claims {finding.desideratum} but {value} on {finding.where}"

@@ -1,4 +1,4 @@
-"""The seven desiderata, each measured as a number on the solutions of one law.
+"""The eight desiderata, each measured as a number on the solutions of one law.
 
 A finding has the worst value over all problems, its bound, and where it occurred.
 """
@@ -23,6 +23,7 @@ from ..solvers.rows import Floats
 
 BREAK_AWAY_SPEED = 1e-6  # separation speed above which a contact has broken away
 SYMMETRY_BOUND = 1e-9  # relative to the largest speed
+SAMPLING_BOUND = 1e-9  # relative to the largest speed
 IMPULSE_BOUND = 1e-12  # of pulling impulses, relative to the largest impulse
 WAVE_DEVIATION = 0.25  # from the exchange of velocities, at speed 1: Hertz contact deviates by 0.21
 WAVE_JUMP = 0.05  # of the solution between va = 0 and va = 1e-6, at speed 1
@@ -30,7 +31,7 @@ RESTITUTIONS = (0.0, 0.5, 0.8)  # coefficients that are examined besides those o
 SHUFFLES = 3  # random orders of the contacts
 TINY = float(np.finfo(float).tiny)
 
-ORDER = ("BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA")
+ORDER = ("BRK", "SYM", "KIN", "MOM", "ONE", "WAV", "FEA", "SMP")
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,18 @@ class Examination:
     def wav(self) -> Finding:
         return wave(lambda problem: solve_impact(problem, self.law).velocity)
 
+    def smp(self) -> Finding:
+        """The largest difference that contact points make which add no constraint, relative to the top speed."""
+        worst = Worst()
+        for entry, solution in zip(self.entries, self.solutions, strict=True):
+            for problem in entry.resampled:
+                other = solve_impact(problem, self.law)
+                own = not (replaced(solution, "SMP") or replaced(other, "SMP"))
+                off = np.abs(other.velocity - solution.velocity).max() / top_speed(problem, solution.velocity)
+                where = f"{entry.name}, {entry.problem.contact_count} and {problem.contact_count} points"
+                worst.see(off if own else np.inf, where)
+        return worst.finding("SMP", SAMPLING_BOUND)
+
     def _largest(self, name: str, bound: float, measure: Callable[[ImpactSolution, bool], float]) -> Finding:
         worst = Worst()
         for entry, solution, label in self.everything():
@@ -255,7 +268,7 @@ def defect(problem: ImpactProblem, symmetry: Symmetry) -> float:
     """Relative deviation of the problem itself from the symmetry; 0 for an exact one.
 
     A symmetry T preserves the velocity (T v = v), the mass (T^T M T = M), and maps contacts onto contacts: for
-    every row J_i there is a row J_j with J_j T = J_i and the same boundary speed, restitution and friction.
+    every row J_i there is a row J_j with J_j T = J_i and the same boundary speed, restitution, friction and weight.
     """
     t = as_matrix(problem, symmetry)
     n, d = problem.block
@@ -269,7 +282,8 @@ def defect(problem: ImpactProblem, symmetry: Symmetry) -> float:
         worst = max(worst, float(np.abs(mapped - before).max() / np.abs(before).max()))
     rows = _rows(problem)
     images = (rows @ t).toarray()
-    labels = np.stack([problem.boundary_speed, problem.restitution, problem.friction], axis=1)
+    coefficients = (problem.boundary_speed, problem.restitution, problem.friction, problem.contacts.shares)
+    labels = np.stack(coefficients, axis=1)
     here = np.hstack([rows.toarray(), labels])
     there = np.hstack([images, labels])
     scale = np.abs(rows.data).max()

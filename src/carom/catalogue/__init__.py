@@ -9,12 +9,13 @@ from .entry import Entry, is_degenerate, mirror, rotation, spatial_symmetry
 from .problems_1d import entries_1d
 from .problems_2d import entries_2d
 from .problems_3d import entries_3d
+from .problems_faces import entries_faces
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
     """Every entry, those on a line first."""
-    return (*entries_1d(), *entries_2d(), *entries_3d())
+    return (*entries_1d(), *entries_2d(), *entries_3d(), *entries_faces())
 
 
 def names() -> list[str]:

@@ -26,6 +26,7 @@ class Entry:
     answers: law -> velocities after an elastic impact; the key "hertz" is the compliant chain, not a law.
     sizes: shapes of the bodies, so that an engine can set the problem up: one radius, (n,) radii of balls, or (n, D)
     half sizes of boxes parallel to the axes, stored as (n, 1) or (n, D); None where no such bodies touch.
+    resampled: the same impact with more contact points, whose rows are convex combinations of those of the problem.
     degenerate: some non-negative combination of contact rows vanishes, so that no velocity separates every
     contact and energy has to be lost.
     """
@@ -37,6 +38,7 @@ class Entry:
     source: str = ""
     degenerate: bool = False
     sizes: Any = None
+    resampled: tuple[ImpactProblem, ...] = ()
 
     def __post_init__(self) -> None:
         m = self.problem.contact_count

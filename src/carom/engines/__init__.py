@@ -1,6 +1,6 @@
 """Conformance of physics engines: the desiderata of simultaneous impact, measured in the engine itself.
 
-An engine takes part through a class with five methods (`Engine`). Those of this package need NumPy's lists and the
+An engine takes part through a class with five methods, or six (`Engine`). Those of this package need NumPy's lists and the
 engine only, nothing of Carom, so that they also run in an environment of their own.
 """
 
@@ -44,6 +44,10 @@ class Engine(Protocol):
 
     def add_body(self, mass: float, size: list[float], position: list[float], velocity: list[float]) -> None:
         """Adds a homogeneous body parallel to the axes: `size` is [radius] of a ball or the half sizes of a box."""
+
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        """Adds a rigid body of equal boxes side by side, (center relative to `position`, half sizes) each, of `mass`
+        together. May be missing: SMP, for which a box is taken apart, is then not measured."""
 
     def add_plane(self, point: list[float], normal: list[float], speed: float) -> None:
         """Adds a half-space that moves along its normal at `speed`; bodies are on the side of the normal."""

@@ -29,17 +29,28 @@ class Box2DEngine:
         self.bodies: list[Any] = []
 
     def add_body(self, mass: float, size: list[float], position: list[float], velocity: list[float]) -> None:
+        body = self._add(position, velocity)
+        if len(size) == 1:
+            body.CreateCircleFixture(radius=size[0], density=mass / (3.141592653589793 * size[0] ** 2), **self.material)
+        else:
+            body.CreatePolygonFixture(box=tuple(size), density=mass / (4.0 * size[0] * size[1]), **self.material)
+
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        body = self._add(position, velocity)
+        for center, half in parts:
+            box, density = (*half, tuple(center), 0.0), mass / (4.0 * half[0] * half[1] * len(parts))
+            body.CreatePolygonFixture(box=box, density=density, **self.material)
+        body.linearVelocity = [SPEED * v for v in velocity[:2]]  # fixtures that move the center of mass change it
+
+    def _add(self, position: list[float], velocity: list[float]) -> Any:
         body = self.world.CreateDynamicBody(
             position=position,
             linearVelocity=[SPEED * v for v in velocity[:2]],
             angularVelocity=SPEED * velocity[2],
             allowSleep=False,
         )
-        if len(size) == 1:
-            body.CreateCircleFixture(radius=size[0], density=mass / (3.141592653589793 * size[0] ** 2), **self.material)
-        else:
-            body.CreatePolygonFixture(box=tuple(size), density=mass / (4.0 * size[0] * size[1]), **self.material)
         self.bodies.append(body)
+        return body
 
     def add_plane(self, point: list[float], normal: list[float], speed: float) -> None:
         x, y = normal

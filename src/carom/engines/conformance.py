@@ -1,4 +1,4 @@
-"""The seven desiderata, measured on what an engine makes of the catalogue's scenes.
+"""The eight desiderata, measured on what an engine makes of the catalogue's scenes.
 
 An engine tells velocities only. Impulses are inferred from them: with whitened rows G and the whitened change dx of the
 velocities, `min |G^T lam - dx|` over all lam gives what no impulse at the contacts explains (MOM), and over
@@ -8,7 +8,7 @@ velocities, `min |G^T lam - dx|` over all lam gives what no impulse at the conta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..analysis.desiderata import ORDER, RESTITUTIONS, SHUFFLES, TINY, Finding, 
 from ..catalogue import Entry
 from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
-from .placement import Placement, place
+from .placement import Placement, place, split
 from .process import Runner
 
 BOUND = 1e-3
@@ -227,6 +227,22 @@ class Conformance:
         found = wave(answer)
         return EngineFinding("WAV", found.passed, found.worst, found.bound, found.where, 1, int(not found.passed))
 
+    def smp(self) -> EngineFinding:
+        """The impact of a box, and of the same box taken apart, on the problems that have other samplings of a face."""
+        tally = Tally(self.bound)
+        for (entry, placed), (_, outcome) in zip(self.entries, self.elastic, strict=True):
+            if not entry.resampled:
+                continue
+            parts = replace(placed, bodies=[*placed.bodies[:-1], split(placed.bodies[-1])])
+            try:
+                other = self._run(parts, 1.0)
+            except NotImplementedError as refusal:
+                self.left_out["SMP"] = str(refusal)
+                continue
+            off = float(np.abs(other - outcome.velocity).max()) / top_speed(entry.problem, outcome.velocity)
+            tally.see(off, entry.name, f"{entry.name}, one box and its parts")
+        return self._finding("SMP", tally)
+
     def _largest(self, name: str, measure: Callable[[Outcome], float]) -> EngineFinding:
         tally = Tally(self.bound)
         for entry, outcome in (*self.elastic, *self.softer):
@@ -240,8 +256,6 @@ class Conformance:
 
 
 def _counted(found: EngineFinding, tally: Tally) -> EngineFinding:
-    from dataclasses import replace
-
     return replace(found, scenes=len(tally.scenes), failing=len(tally.failing))
 
 

@@ -10,7 +10,7 @@ from .. import __version__
 from ..scene.boundaries import Plane
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED, Moving
-from ..scene.shapes import Box, Sphere
+from ..scene.shapes import Box, Compound, Part, Shape, Sphere
 from ..stepwise import Simulation
 
 
@@ -32,6 +32,13 @@ class Carom:
 
     def add_body(self, mass: float, size: list[float], position: list[float], velocity: list[float]) -> None:
         shape = Sphere(size[0]) if len(size) == 1 else Box((2 * size[0], 2 * size[1], 2 * size[2]))
+        self._add(mass, shape, position, velocity)
+
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        boxes = [Part(Box((2 * half[0], 2 * half[1], 2 * half[2])), tuple(center)) for center, half in parts]
+        self._add(mass, Compound(boxes), position, velocity)
+
+    def _add(self, mass: float, shape: Shape, position: list[float], velocity: list[float]) -> None:
         self.bodies.append(
             Bodies(shape, np.array([position]), np.array([velocity[:3]]), spin=np.array([velocity[3:]]), mass=mass)
         )

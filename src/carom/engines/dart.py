@@ -36,12 +36,21 @@ class Dart:
     def add_body(self, mass: float, size: list[float], position: list[float], velocity: list[float]) -> None:
         if len(size) == 1:
             shape: Any = dartpy.dynamics.SphereShape(size[0] + OVERLAP)
-            moments = [0.4 * mass * size[0] ** 2] * 3
+            squares = [0.2 * size[0] ** 2] * 3
         else:
             shape = dartpy.dynamics.BoxShape([2.0 * (half + OVERLAP) for half in size])
-            squares = [half**2 for half in size]
-            moments = [mass / 3.0 * (sum(squares) - square) for square in squares]
-        skeleton, joint, node = self._body(shape)
+            squares = [half**2 / 3.0 for half in size]
+        self._add(mass, squares, [(None, shape)], position, velocity)
+
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        boxes = [(at, dartpy.dynamics.BoxShape([2.0 * (h + OVERLAP) for h in half])) for at, half in parts]
+        squares = [sum(half[k] ** 2 / 3.0 + at[k] ** 2 for at, half in parts) / len(parts) for k in range(3)]
+        self._add(mass, squares, boxes, position, velocity)
+
+    def _add(self, mass: float, squares: list[float], shapes: list[Any], position: Any, velocity: Any) -> None:
+        """`squares` are the mean squares of the coordinates in the body, `shapes` (center or None, shape)."""
+        moments = [mass * (sum(squares) - square) for square in squares]
+        skeleton, joint, node = self._body(shapes)
         node.setMass(mass)
         node.setMomentOfInertia(*moments)
         joint.setTransform(dartpy.math.Isometry3(np.eye(3), position))
@@ -50,20 +59,23 @@ class Dart:
         self.world.addSkeleton(skeleton)
         self.nodes.append(node)
 
-    def _body(self, shape: Any) -> tuple[Any, Any, Any]:
+    def _body(self, shapes: list[Any]) -> tuple[Any, Any, Any]:
         skeleton = dartpy.dynamics.Skeleton(f"body {self.world.getNumSkeletons()}")
         joint, node = skeleton.createFreeJointAndBodyNodePair()
-        placed = node.createShapeNode(shape)
-        placed.createCollisionAspect()
-        placed.createDynamicsAspect()
-        placed.getDynamicsAspect().setRestitutionCoeff(self.restitution)
-        placed.getDynamicsAspect().setFrictionCoeff(0.0)
+        for center, shape in shapes:
+            placed = node.createShapeNode(shape)
+            if center is not None:
+                placed.setRelativeTransform(dartpy.math.Isometry3(np.eye(3), center))
+            placed.createCollisionAspect()
+            placed.createDynamicsAspect()
+            placed.getDynamicsAspect().setRestitutionCoeff(self.restitution)
+            placed.getDynamicsAspect().setFrictionCoeff(0.0)
         return skeleton, joint, node
 
     def add_plane(self, point: list[float], normal: list[float], speed: float) -> None:
         if speed:
             raise NotImplementedError("a plane that moves: DART's immobile bodies have no velocity")
-        skeleton, joint, _ = self._body(dartpy.dynamics.BoxShape([2.0 * WALL] * 3))
+        skeleton, joint, _ = self._body([(None, dartpy.dynamics.BoxShape([2.0 * WALL] * 3))])
         upright = np.linalg.svd(np.array([normal]))[2].T  # its first column is the normal, up to a sign
         upright[:, 2] *= np.linalg.det(upright)
         joint.setTransform(dartpy.math.Isometry3(upright, [p - WALL * n for p, n in zip(point, normal, strict=True)]))

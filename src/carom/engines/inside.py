@@ -26,6 +26,9 @@ class Inside:
     def add_body(self, mass: float, size: list[float], position: list[float], velocity: list[float]) -> None:
         self.engine.add_body(mass, size, position, velocity)
 
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        self.engine.add_parts(mass, parts, position, velocity)
+
     def add_plane(self, point: list[float], normal: list[float], speed: float) -> None:
         self.engine.add_plane(point, normal, speed)
 

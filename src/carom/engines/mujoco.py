@@ -44,6 +44,12 @@ class Mujoco:
         self.geoms.append(f'<body pos="{words(position)}"><freejoint/>{geom}</body>')
         self.speeds.append(velocity)
 
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        own = f'mass="{mass / len(parts)!r}" {self.contact}'
+        boxes = "".join(f'<geom type="box" pos="{words(at)}" size="{words(half)}" {own}/>' for at, half in parts)
+        self.geoms.append(f'<body pos="{words(position)}"><freejoint/>{boxes}</body>')
+        self.speeds.append(velocity)
+
     def add_plane(self, point: list[float], normal: list[float], speed: float) -> None:
         if speed:
             raise NotImplementedError("a plane that moves: MuJoCo's are part of the world")

@@ -32,6 +32,21 @@ class Placement:
         return np.asarray(found, dtype=float)[:, self.components].reshape(self.problem.velocity.shape)
 
 
+def split(body: list[Any]) -> list[Any]:
+    """The same box, taken apart into 2 by 2 (2D: 2 by 1) equal boxes that move as one body.
+
+    Their corners sample the faces of the box along z (2D: y) at corners, middles of edges and the center.
+    """
+    mass, size, position, velocity = body
+    parts = []
+    for x in (-0.5, 0.5):
+        for y in (-0.5, 0.5) if len(size) == 3 else (0.0,):
+            center = [x * size[0], y * size[1], 0.0][: len(size)]
+            half = [0.5 * size[0], size[1] * (0.5 if len(size) == 3 else 1.0), *size[2:]]
+            parts.append([center, half])
+    return [mass, size, position, velocity, parts]
+
+
 def place(entry: Entry, dimension: int) -> Placement | None:
     """The scene of a catalogue problem, or None if it has no shapes or does not fit into `dimension`."""
     problem = entry.problem

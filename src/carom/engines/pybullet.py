@@ -53,8 +53,21 @@ class Pybullet:
             shape = pybullet.createCollisionShape(pybullet.GEOM_SPHERE, radius=size[0], **client)
         else:
             shape = pybullet.createCollisionShape(pybullet.GEOM_BOX, halfExtents=size, **client)
+        self._add_free(mass, shape, position, velocity)
+
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        # Bullet gives a compound the inertia of its bounding box, which is that of the whole.
+        shape = pybullet.createCollisionShapeArray(
+            shapeTypes=[pybullet.GEOM_BOX] * len(parts),
+            halfExtents=[half for _, half in parts],
+            collisionFramePositions=[center for center, _ in parts],
+            physicsClientId=self.client,
+        )
+        self._add_free(mass, shape, position, velocity)
+
+    def _add_free(self, mass: float, shape: int, position: list[float], velocity: list[float]) -> None:
         body = self._add(mass, shape, position)
-        pybullet.resetBaseVelocity(body, velocity[:3], velocity[3:], **client)
+        pybullet.resetBaseVelocity(body, velocity[:3], velocity[3:], physicsClientId=self.client)
         self.bodies.append(body)
 
     def _add(self, mass: float, shape: int, position: list[float], orientation: Any = (0, 0, 0, 1)) -> int:

@@ -39,9 +39,24 @@ class Pymunk:
             width, height = (2.0 * half for half in size)
             body.moment = pymunk.moment_for_box(mass, (width, height))
             shape = pymunk.Poly.create_box(body, (width + 2 * OVERLAP, height + 2 * OVERLAP))
+        self._add(body, [shape], position, velocity)
+
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        body = pymunk.Body(mass, 1.0)
+        shapes, squares = [], 0.0
+        for center, half in parts:
+            right, up = half[0] + OVERLAP, half[1] + OVERLAP
+            moved = pymunk.Transform.translation(*center)
+            shapes.append(pymunk.Poly(body, [(-right, -up), (right, -up), (right, up), (-right, up)], moved))
+            squares += (half[0] ** 2 + half[1] ** 2) / 3.0 + center[0] ** 2 + center[1] ** 2
+        body.moment = mass * squares / len(parts)
+        self._add(body, shapes, position, velocity)
+
+    def _add(self, body: Any, shapes: list[Any], position: list[float], velocity: list[float]) -> None:
         body.position, body.velocity, body.angular_velocity = tuple(position), tuple(velocity[:2]), velocity[2]
-        shape.elasticity = self.elasticity
-        self.space.add(body, shape)
+        for shape in shapes:
+            shape.elasticity = self.elasticity
+        self.space.add(body, *shapes)
         self.bodies.append(body)
 
     def add_plane(self, point: list[float], normal: list[float], speed: float) -> None:

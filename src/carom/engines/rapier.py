@@ -31,9 +31,17 @@ class Rapier:
 
     def add_body(self, mass: float, size: list[float], position: list[float], velocity: list[float]) -> None:
         shape = rapier3d.Collider.ball(size[0]) if len(size) == 1 else rapier3d.Collider.cuboid(*size)
+        self._add([shape.mass(mass)], position, velocity)
+
+    def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
+        own = mass / len(parts)
+        boxes = [rapier3d.Collider.cuboid(*half).translation(tuple(center)).mass(own) for center, half in parts]
+        self._add(boxes, position, velocity)
+
+    def _add(self, shapes: list[Any], position: list[float], velocity: list[float]) -> None:
         body = rapier3d.RigidBody.dynamic().translation(tuple(position)).can_sleep(False)
         body = body.linvel(tuple(velocity[:3])).angvel(tuple(velocity[3:]))
-        self.handles.append(self.world.add_body(body, [self._material(shape.mass(mass))]))
+        self.handles.append(self.world.add_body(body, [self._material(shape) for shape in shapes]))
 
     def add_plane(self, point: list[float], normal: list[float], speed: float) -> None:
         wall = self._material(rapier3d.Collider.halfspace(tuple(normal)))

@@ -38,8 +38,13 @@ def run(engine: Any, bodies: Any, planes: Any, restitution: float) -> tuple[list
     engine.start(restitution)
     for point, normal, speed in planes:
         engine.add_plane(point, normal, speed)
-    for mass, size, position, velocity in bodies:
-        engine.add_body(mass, size, position, velocity)
+    for mass, size, position, velocity, *parts in bodies:
+        if not parts:
+            engine.add_body(mass, size, position, velocity)
+        elif hasattr(engine, "add_parts"):
+            engine.add_parts(mass, parts[0], position, velocity)
+        else:
+            raise NotImplementedError("a body of several parts (add_parts)")
     answer, quiet, steps = [list(map(float, body[3])) for body in bodies], 0, 0
     count = len(answer[0]) // 3 + 1  # of linear components: 2 of 3, or 3 of 6
     before = answer

@@ -21,6 +21,7 @@ DESIDERATA = {
     "ONE": "one-sidedness: impulses never pull",
     "WAV": "wave effect: three balls exchange velocities, continuously",
     "FEA": "feasibility: nothing approaches after impact",
+    "SMP": "sampling: contact points that add no constraint do not change the answer",
 }
 
 

@@ -32,7 +32,7 @@ class LCP(Law):
     cost: ClassVar[str] = (
         "one box QP over the contacts of an island, repeated until nothing approaches; at most 100 solves"
     )
-    claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA"})
+    claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA", "SMP"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 
     repeat: bool = True

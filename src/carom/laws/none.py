@@ -19,7 +19,7 @@ class NoImpulse(Law):
     title: ClassVar[str] = "no impulse"
     paper: ClassVar = SMITH_2012
     cost: ClassVar[str] = "nothing is computed"
-    claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE"})
+    claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "SMP"})
     restitution_models: ClassVar[tuple[str, ...]] = ("newton", "stronge")
     own_friction: ClassVar[bool] = True
 

@@ -74,9 +74,12 @@ def _areas(places: Floats) -> Floats:
     hull = places[ConvexHull(places).vertices]
     out = np.empty(len(places))
     for k, place in enumerate(places):
-        cell = hull
-        for other in np.delete(places, k, axis=0):
-            cell = _cut(cell, other - place, 0.5 * float(other @ other - place @ place))
+        cell, distance = hull, np.linalg.norm(places - place, axis=1)
+        for other in np.argsort(distance)[1:]:
+            if distance[other] > 2.0 * np.linalg.norm(cell - place, axis=1).max():
+                break  # it and all that follow are too far away to cut anything off
+            middle = 0.5 * (place + places[other])
+            cell = _cut(cell, places[other] - place, float(middle @ (places[other] - place)))
         x, y = cell.T
         out[k] = 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
     return out
