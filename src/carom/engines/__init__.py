@@ -1,7 +1,7 @@
 """Conformance of physics engines: the desiderata of simultaneous impact, measured in the engine itself.
 
-An engine takes part through a class with five methods, or six (`Engine`). Those of this package need NumPy's lists and the
-engine only, nothing of Carom, so that they also run in an environment of their own.
+An engine takes part through a class with five methods, or six (`Engine`). Those of this package need NumPy's lists and
+the engine only, nothing of Carom, so that they also run in an environment of their own.
 """
 
 from __future__ import annotations

@@ -32,10 +32,10 @@ class QCE(Law):
 
     While a set of contacts is active, `u_i(s) = a_i s + b_i` is linear, `a = A F`. The stored energy `-int u_i dP_i` is
     `E_i(s) = -F_i e_i(s)`, `e_i = a_i s^2 / 2 + b_i s + c_i`, quadratic in s, so that the end of each contact is the
-    root of a quadratic, in which its weight w_i only occurs within a. All E_i are zero at the end of a pass, whatever
-    the weights: energy is conserved. The paper has w_i = 1. A heap finds the next one; the end of contact k changes only its neighbors, so that a pass over m contacts costs
-    O(m log m). Contacts that are compressed again wait for the next pass. (Zhang 2015, alg. 1; derived from the
-    equations, since the printed listing is damaged.)
+    root of a quadratic; its weight w_i (1 in the paper) occurs in a alone. All E_i are zero at the end of a pass,
+    whatever the weights, so each pass conserves energy. A heap finds the next end; the end of contact k changes only
+    its neighbors, so that a pass over m contacts costs O(m log m). Contacts that are compressed again wait for the next
+    pass. (Zhang 2015, alg. 1; derived from the equations, since the printed listing is damaged.)
 
     Under the restitution model stronge a contact loses 1 - e^2 of its energy where it is compressed most, inside the
     passes. The paper tries this in its section 4 and drops it, because the passes can collapse inelastically; here it

@@ -11,14 +11,17 @@ The result in the limit of stiff balls does not depend on the common stiffness, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from ..errors import ProblemError
+from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
 
+LATE = 1e-6  # approach, over the fastest before the impact, that may be left: it would close a gap much later
+TOUCH = 1e-9  # overlap that counts as none: its energy is 1e-23 of that of the impact
 LONGEST = 1e6  # in units of the duration of one contact; free flight costs nothing, so this is generous
 
 
@@ -70,6 +73,48 @@ def _rates(m: Floats, k: Floats, eta: float) -> Callable[[float, Floats], Floats
         return np.concatenate([-np.diff(force) / m, -np.diff(y[:n])])
 
     return rates
+
+
+class HertzImpact(NamedTuple):
+    """Velocities after an impact, in the shape of the problem's, and the number of contacts whose gap first opened and
+    then narrowed. A law without positions cannot tell such a gap from a closed contact."""
+
+    velocity: Floats
+    returning: int
+
+
+def hertz_impact(problem: ImpactProblem, *, eta: float = 1.5, tolerance: float = 1e-9) -> HertzImpact:
+    """Velocities after an elastic impact of any bodies, with equal springs at all contacts, in the limit of stiff ones.
+
+    Displacements are then small against the bodies, so that normals stay, and an overlap changes by -u: with the
+    matrix J of the contacts
+
+        M dv/dt = J^T f,     f_i = max(q_i, 0)^eta,     dq/dt = -J v.
+
+    Contacts that open have a gap, and act again once it has closed. Boundaries do not move.
+    """
+    g = problem.contacts.matrix().toarray()  # J L^-T for M = L L^T; velocities become L^T v
+    x = problem.contacts.velocity.ravel()
+    speed, (m, n) = float(np.abs(g @ x).max()), g.shape
+    if speed == 0.0:
+        return HertzImpact(problem.velocity.copy(), 0)
+
+    def rates(_: float, y: Floats) -> Floats:
+        return np.concatenate([g.T @ np.maximum(y[n:], 0.0) ** eta, -(g @ y[:n])])
+
+    state = np.concatenate([x / speed, np.zeros(m)])
+    stretch, time = 2.0 * np.sqrt(m), 0.0
+    returning = np.zeros(m, bool)
+    while (state[n:] > TOUCH).any() or (g @ state[:n] < -LATE).any():
+        if time > LONGEST:
+            raise ProblemError("problem", f"still in contact after {time:g} contact times", "bodies that separate")
+        done = solve_ivp(rates, (0.0, stretch), state, "DOP853", rtol=tolerance, atol=0.01 * tolerance)
+        returning |= ((done.y[n:] < -TOUCH) & (g @ done.y[:n] < -LATE)).any(axis=1)
+        state, time = done.y[:, -1], time + stretch
+        stretch *= 1.3
+    after = speed * state[:n]
+    impulse = np.linalg.lstsq(g.T, after - x, rcond=None)[0]  # any impulses that make this change: v+ is the same
+    return HertzImpact(problem.velocity_after(impulse, None), int(returning.sum()))
 
 
 def hertz_history(
