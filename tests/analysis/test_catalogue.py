@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from carom import ImpactProblem, ProblemError, Symmetry, catalogue
-from carom.analysis.desiderata import defect, image_error
+from carom.analysis.desiderata import _rows, defect, image_error
 from carom.catalogue.entry import disc_cluster, sphere_cluster
 
 ENTRIES = catalogue.entries()
@@ -24,6 +25,7 @@ def test_everything_asked_for_is_there():
     wanted = {f"cradle_{n}_{k}" for n in (3, 5, 9) for k in (1, 2)}
     wanted |= {"two_sided_chain", "bernoulli", "bernoulli_scisim", "box_flat_2d", "box_flat_3d", "right_corner"}
     wanted |= {"room_corner", "pool_break", "mass_ratio_chain", "moving_floor", "clamped_ball"}
+    wanted |= {"plank_tilted", "box_tilted", "box_lifting", "boxes_tilted", "boxes_unequal"}
     wanted |= {"clamped_disc_struck", "disc_cluster_25", "sphere_cluster_20", "sweep_050"}
     assert wanted <= set(catalogue.names())
 
@@ -74,6 +76,21 @@ def test_a_symmetry_has_to_fit_the_problem():
             defect(problem, Symmetry(np.array(bodies), np.array(matrix)))
     with pytest.raises(ProblemError, match="onto themselves"):
         catalogue.spatial_symmetry([[0.0, 0], [1, 0], [5, 0]], catalogue.mirror(0, 2), 2, "none")
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.resampled], ids=lambda e: e.name)
+def test_added_points_add_no_constraint(entry):
+    """Bodies and velocities are the same, and the row of each point is a mean of rows of the problem."""
+    rows = _rows(entry.problem).toarray()
+    for more in entry.resampled:
+        assert more.contact_count > entry.problem.contact_count
+        np.testing.assert_array_equal(more.velocity, entry.problem.velocity)
+        np.testing.assert_array_equal(more.mass.times(more.velocity), entry.problem.mass.times(more.velocity))
+        for row in _rows(more).toarray():
+            share, left = nnls(np.vstack([rows.T, np.ones(len(rows))]), np.append(row, 1.0))
+            assert left <= 1e-12 and share.sum() == pytest.approx(1.0)
+    outside = rows[0] + 0.1 * (rows[0] - rows[1])
+    assert nnls(np.vstack([rows.T, np.ones(len(rows))]), np.append(outside, 1.0))[1] > 1e-3
 
 
 @by_name

@@ -134,7 +134,8 @@ def test_nan_passes_no_measure(measure):
 @pytest.mark.parametrize("desideratum", desiderata.ORDER)
 def test_a_law_that_returns_nan_fails(desideratum):
     """Its answers are replaced by the inelastic ones, which satisfy SYM, MOM, ONE and FEA, but are not its own."""
-    examination = desiderata.Examination(NotANumber(), (catalogue.entry("cradle_3_1"),))
+    entries = (catalogue.entry("cradle_3_1"), catalogue.entry("box_tilted"))
+    examination = desiderata.Examination(NotANumber(), entries)
     assert not examination.finding(desideratum).passed
 
 
@@ -155,6 +156,15 @@ def test_the_worst_place_is_named():
     entries = tuple(catalogue.entry(name) for name in ("cradle_3_1", "bernoulli", "cradle_5_1"))
     finding = desiderata.Examination(laws.make("jacobi"), entries).kin()
     assert finding.where == "bernoulli" and not finding.passed
+
+
+def test_sampling_names_the_problem_and_its_points():
+    entries = tuple(catalogue.entry(name) for name in ("cradle_3_1", "box_tilted", "box_lifting"))
+    for law, passed, where in (("lcp", True, ""), ("gr", False, "box_lifting, 4 and 9 points")):
+        finding = desiderata.Examination(laws.make(law), entries).smp()
+        assert finding.passed is passed and (passed or finding.where == where)
+    assert desiderata.Examination(laws.make("gr"), entries[:2]).smp().passed  # the whole face approaches
+    assert desiderata.Examination(laws.make("qce"), entries[:1]).smp().worst == 0.0  # no face
 
 
 def test_a_refused_coefficient_is_no_violation():

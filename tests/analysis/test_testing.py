@@ -106,6 +106,9 @@ def test_only_what_is_claimed_is_held_against_a_law():
     check_law(Weak, claims=["MOM", "ONE"], examples=10)
     with pytest.raises(AssertionError, match="claims WAV"):
         check_law(Mine, claims=["WAV"], examples=0)
+    with pytest.raises(AssertionError, match=r"claims SMP but depends on contact points .* on box_lifting, 4 and 9"):
+        check_law(Mine, claims=["SMP"], examples=0)
+    check_law(Sticky, claims=["SMP"], examples=0)
 
 
 @pytest.mark.parametrize(

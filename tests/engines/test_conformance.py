@@ -12,7 +12,7 @@ from carom import ImpactProblem, ProblemError, catalogue, solve_impact
 from carom.analysis.desiderata import ORDER
 from carom.catalogue import Entry
 from carom.engines.conformance import Conformance, Outcome
-from carom.engines.placement import place
+from carom.engines.placement import place, split
 from carom.engines.process import Runner, runner_of
 
 STILL = """
@@ -40,9 +40,31 @@ def verdicts(report):
 
 
 def test_carom_passes_through_the_same_interface():
-    report = Conformance(Runner("carom"), entries=FEW).report()
-    assert report.scenes == len(FEW)
-    assert all(verdicts(report).values()), report.findings
+    """All but SMP: its law qce depends on the sampling of a face, and lcp does not."""
+    report = Conformance(Runner("carom"), entries=(*FEW, catalogue.entry("plank_tilted"))).report()
+    assert report.scenes == len(FEW) + 1
+    assert verdicts(report) == {name: name != "SMP" for name in ORDER}, report.findings
+    assert report.finding("SMP").worst > 0.1
+    runner = Runner("carom")
+    runner.engine.law = "lcp"
+    assert Conformance(runner, entries=(catalogue.entry("plank_tilted"),)).smp().worst < 1e-9
+
+
+def test_a_box_taken_apart_is_the_same_body():
+    """Volume, center and inertia of the parts together are those of the box, in 2D and 3D."""
+    for size in ([1.0, 0.25], [1.0, 0.75, 0.5]):
+        parts = split([2.0, size, [0.0] * len(size), [0.0] * 6])[4]
+        center, half = (np.array(column) for column in zip(*parts, strict=True))
+        assert half.prod(axis=1).sum() == pytest.approx(np.prod(size))
+        assert np.abs(center.mean(axis=0)).max() < 1e-15
+        assert (half**2 / 3.0 + center**2).mean(axis=0) == pytest.approx(np.array(size) ** 2 / 3.0)
+
+
+def test_an_engine_without_parts_is_not_measured_for_smp(still, tmp_path):
+    path = tmp_path / "still.py"
+    path.write_text(STILL.replace('raise NotImplementedError("planes")', "pass"), encoding="utf-8")
+    report = Conformance(Runner(f"{path}:Still"), entries=(catalogue.entry("plank_tilted"),)).report()
+    assert report.finding("SMP").scenes == 0 and "add_parts" in report.left_out["SMP"]
 
 
 def test_an_engine_without_impact_fails(still):

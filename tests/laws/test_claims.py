@@ -18,6 +18,14 @@ PLAIN = {
     ("gauss_seidel", "SYM"): "bernoulli",
     ("jacobi", "KIN"): "bernoulli",
     ("etm", "SYM"): "bernoulli",
+    ("gauss_seidel", "SMP"): "box_tilted",
+    ("jacobi", "SMP"): "box_tilted",
+    ("gr", "SMP"): "box_lifting",
+    ("qce", "SMP"): "box_tilted",
+    ("lzb", "SMP"): "box_tilted",
+    ("etm", "SMP"): "box_lifting",
+    ("sqm", "SMP"): "box_lifting",
+    ("smm", "SMP"): "box_lifting",
 }
 NON_CLAIMS = [(name, d) for name, law in laws.every() for d in desiderata.ORDER if d not in law.claims]
 
