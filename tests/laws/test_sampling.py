@@ -161,6 +161,18 @@ def test_weights_under_stronges_restitution_lose_the_same_share():
         )
 
 
+def test_a_clamp_keeps_the_weights_of_the_other_contacts():
+    """Two discs strike a clamped one: weights of their contacts matter, also where the clamp is held as a joint."""
+    place = [[0.0, 0.5], [1.0, 0.5], [1.0 + np.sqrt(0.75), 1.0]]
+    planes = [([0.0, 0.0], [0.0, 1.0]), ([0.0, 1.0], [0.0, -1.0])]
+    velocity = [[0.0, -0.1], [-1.0, 0.0], [-1.0, -0.3]]
+    problem = ImpactProblem.from_discs(place, 0.5, [1.0, 0.3, 2.0], velocity, planes=planes)
+    found = [carom.solve_impact(problem.with_(weights=w), "qce") for w in (1.0, np.linspace(0.1, 3.0, 7))]
+    assert all("clamp" in solution.messages[0] for solution in found)
+    assert all(desiderata.energy_violation(s, degenerate=True) <= desiderata.ENERGY_BOUND for s in found)
+    assert np.abs(found[0].velocity - found[1].velocity).max() > 1e-3
+
+
 @pytest.mark.parametrize("law", ["gr", "lcp", "gauss_seidel"])
 def test_other_laws_do_not_read_weights(law):
     problem = landing(CORNERS)

@@ -337,4 +337,5 @@ def _flat(contacts: Contacts, which: Ints, matrix: sp.csr_matrix, x: Floats) -> 
     ptr = np.searchsorted(row[kept], np.arange(k + 1))
     rows = rows_from_csr(ptr, matrix.indices[kept], matrix.data[kept][:, None], n)
     base = contacts.boundary_speed[which][:, None]
-    return Contacts(rows._replace(base=base), np.ascontiguousarray(x[:, None]), contacts.restitution[which])
+    weights = None if contacts.weights is None else contacts.weights[which]
+    return Contacts(rows._replace(base=base), np.ascontiguousarray(x[:, None]), contacts.restitution[which], weights)
