@@ -18,6 +18,8 @@ from .fields import ONLY_3D, KindOf, check_fields, fields_of
 from .motion import FIXED, MOTION, Motion
 from .shapes import Compound, Hull, Part
 
+__all__ = ["Container", "Drum", "Funnel", "Periodic", "Plane", "Segment", "Shell", "Tube"]  # passed on by `carom.scene`
+
 Vector = tuple[float, ...]
 Material = Annotated[str, TEXT]
 Moves = Annotated[Motion, MOTION]

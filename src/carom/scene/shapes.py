@@ -13,11 +13,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import ProblemError
+from ..geometry.polygons import convex_polygon, polygon_moments
 from ..solvers.rows import Floats, Ints
 from .checks import (
     AXIS,
@@ -43,6 +44,23 @@ from .checks import (
     suggestion,
 )
 from .fields import ONLY_3D, Field, Fields, TableOf, construct, fields_of, plain, read_fields, reference
+from .numbers import scalar
+
+# All that `carom.scene` passes on; the order is alphabetical.
+__all__ = [
+    "Box",
+    "Capsule",
+    "Compound",
+    "Cone",
+    "Cylinder",
+    "Disc",
+    "Hull",
+    "Mesh",
+    "Part",
+    "Polygon",
+    "Rectangle",
+    "Sphere",
+]
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # (w, x, y, z)
@@ -77,6 +95,22 @@ class Solid(Shape):
     dimension: ClassVar[int] = 3
 
 
+class Outline(NamedTuple):
+    """What the contact kernels know of a 2D shape other than a disc, and what its mass follows from."""
+
+    vertices: Floats  # (k, 2) of a strictly convex polygon, counterclockwise, about the center of mass
+    area: float
+    moment: float  # second moment of area about the center of mass
+
+
+class Figure(Shape):
+    """Base of the 2D shapes other than discs."""
+
+    def outline(self, path: str) -> Outline:
+        """The outline; `path` begins the fields that errors name."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Disc(Shape):
     """Discs. `radius` is one number, or one per body."""
@@ -86,7 +120,7 @@ class Disc(Shape):
 
 
 @dataclass(frozen=True)
-class Rectangle(Shape):
+class Rectangle(Figure):
     """Rectangles, in scene files `size = [width, height]`."""
 
     kind: ClassVar[str] = "rectangle"
@@ -104,13 +138,23 @@ class Rectangle(Shape):
     def to_file(self, folder: Path) -> dict[str, Any]:
         return {"size": [float(self.width), float(self.height)]}
 
+    def outline(self, path: str) -> Outline:
+        w, h = (scalar(f"{path}.{name}", getattr(self, name), 0.0, above=True) for name in ("width", "height"))
+        corners = 0.5 * np.array([[-w, -h], [w, -h], [w, h], [-w, h]])
+        return Outline(corners, w * h, w * h * (w * w + h * h) / 12.0)
+
 
 @dataclass(frozen=True)
-class Polygon(Shape):
+class Polygon(Figure):
     """A convex polygon, vertices counterclockwise. It is moved so that its center of mass is the origin."""
 
     kind: ClassVar[str] = "polygon"
     vertices: Annotated[Sequence[tuple[float, float]], VERTICES]  # (k, 2)
+
+    def outline(self, path: str) -> Outline:
+        corners = convex_polygon(self.vertices, f"{path}.vertices")
+        area, _, moment = polygon_moments(corners)
+        return Outline(corners, area, moment)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...contact.grid_distance import DistanceGrid, clipped_value
 from ...contact.support import Rims, rims
+from ...geometry.shapes import BOX, CAPSULE, CONE, SPHERE
 from ...geometry.vectors import Vec3, dot, norm, row3
 from ...kernels import kernel
 from ...solvers.rows import Floats
-from ...world import BOX, CAPSULE, CONE, SPHERE
 
 STEPS = 256  # largest number of steps through a signed distance grid
 
