@@ -2,7 +2,8 @@
 
 The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero. A
 convex solid of revolution about z with two flat ends and a straight side is described by its two rims: all contact
-kernels ask `has_rims` and `rims` about it, and only the distances of `point_distance` depend on its kind.
+kernels ask `has_rims` and `rims` about it, and only the distances of `point_distance` depend on its kind. A strictly
+convex core touches with one point, the foremost one along the normal: kernels ask `is_smooth` and `foremost_point`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ..geometry.vectors import Pose, Vec3, dot, row3, to_local
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .poses import world_point
+
+AXIS_ENDS, SPREAD = 6, 14  # directions of `spread_direction`: along the axes, and all of them
 
 
 class Core(NamedTuple):
@@ -79,6 +82,12 @@ def has_rims(kind):
 
 
 @kernel
+def is_smooth(kind):
+    """Whether cores of this kind are strictly convex, so that a direction has one foremost point."""
+    return kind == SPHERE
+
+
+@kernel
 def rims(kind, size):
     """The rims of a shape of a kind that has them."""
     a, b, c = size[0], size[1], size[2]
@@ -125,6 +134,16 @@ def foremost_point(kind, size, vertex, d):
         radius, z = (ends.top, ends.high) if upper else (ends.bottom, ends.low)
         return Vec3(radius * d.x / across, radius * d.y / across, z) if across > 0.0 else Vec3(0.0, 0.0, z)
     return row3(vertex, foremost_vertex(vertex, d))
+
+
+@kernel
+def spread_direction(k):
+    """Unit vector k of SPREAD: both ends of the axes, then the diagonals of the octants."""
+    if k < 6:
+        sign = 1.0 if k % 2 == 0 else -1.0
+        return Vec3(sign if k < 2 else 0.0, sign if 2 <= k < 4 else 0.0, sign if k >= 4 else 0.0)
+    part = np.sqrt(1.0 / 3.0)
+    return Vec3(part if k & 1 else -part, part if k & 2 else -part, part if k & 4 else -part)
 
 
 @kernel(inline="always")
