@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, SPHERE
-from ..geometry.vectors import Pose, Vec3, dot, row3, to_local
+from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE
+from ..geometry.vectors import Pose, Vec3, dot, norm, row3, to_local
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .poses import world_point
@@ -24,7 +24,7 @@ AXIS_ENDS, SPREAD = 6, 14  # directions of `spread_direction`: along the axes, a
 class Core(NamedTuple):
     """A convex shape in its own frame; the arrays are views of the table of shapes, and empty for round shapes."""
 
-    kind: int  # SPHERE .. CONE
+    kind: int  # SPHERE .. ELLIPSOID
     size: Vec3  # see Shapes3D
     radius: float  # around the core
     reach: float  # largest distance of the shape from its origin
@@ -84,7 +84,7 @@ def has_rims(kind):
 @kernel
 def is_smooth(kind):
     """Whether cores of this kind are strictly convex, so that a direction has one foremost point."""
-    return kind == SPHERE
+    return kind in (SPHERE, ELLIPSOID)
 
 
 @kernel
@@ -100,7 +100,7 @@ def rims(kind, size):
 @kernel
 def is_curved(core):
     """Whether the core has a curved surface: the differences of such cores have no flat faces to settle on."""
-    return has_rims(core.kind)
+    return has_rims(core.kind) or core.kind == ELLIPSOID
 
 
 @kernel
@@ -133,6 +133,11 @@ def foremost_point(kind, size, vertex, d):
         upper = (ends.top - ends.bottom) * across + (ends.high - ends.low) * d.z >= 0.0
         radius, z = (ends.top, ends.high) if upper else (ends.bottom, ends.low)
         return Vec3(radius * d.x / across, radius * d.y / across, z) if across > 0.0 else Vec3(0.0, 0.0, z)
+    if kind == ELLIPSOID:  # the foremost point of the unit ball along the stretched direction, stretched
+        a = Vec3(size.x * d.x, size.y * d.y, size.z * d.z)
+        length = norm(a)
+        a = a / length if length > 0.0 else Vec3(1.0, 0.0, 0.0)
+        return Vec3(size.x * a.x, size.y * a.y, size.z * a.z)
     return row3(vertex, foremost_vertex(vertex, d))
 
 

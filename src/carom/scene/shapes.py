@@ -36,6 +36,7 @@ from .checks import (
     VERTICES,
     Check,
     ListOf,
+    Number,
     Remark,
     Schema,
     VectorOf,
@@ -43,7 +44,18 @@ from .checks import (
     refuse,
     suggestion,
 )
-from .fields import ONLY_3D, Field, Fields, TableOf, construct, fields_of, plain, read_fields, reference
+from .fields import (
+    ONLY_3D,
+    Field,
+    Fields,
+    TableOf,
+    check_fields,
+    construct,
+    fields_of,
+    plain,
+    read_fields,
+    reference,
+)
 from .numbers import scalar
 
 # All that `carom.scene` passes on; the order is alphabetical.
@@ -54,6 +66,8 @@ __all__ = [
     "Cone",
     "Cylinder",
     "Disc",
+    "Ellipse",
+    "Ellipsoid",
     "Hull",
     "Mesh",
     "Part",
@@ -158,6 +172,41 @@ class Polygon(Figure):
 
 
 @dataclass(frozen=True)
+class Ellipse(Figure):
+    """An ellipse with half axes along x and y.
+
+    For contacts it is a polygon with the area of the ellipse: a regular polygon, stretched along both axes, whose
+    number of vertices is the least multiple of four such that no point of it is farther from the ellipse than
+    `tolerance` times the larger half axis. Mass and moment of inertia are those of the ellipse.
+    """
+
+    kind: ClassVar[str] = "ellipse"
+    half_axes: Annotated[tuple[float, float], VectorOf(2, "two half axes [x, y], both above 0", positive=True)]
+    tolerance: Annotated[float, Number(1e-5, 0.1), "distance of the outline from the ellipse"] = 1e-3
+
+    def outline(self, path: str) -> Outline:
+        check_fields(self, path)
+        (a, b), count = self.half_axes, 8
+        while _ellipse_error(count) > self.tolerance:
+            count += 4
+        # Vertices lie halfway between the axes: a resting ellipse lies on an edge.
+        angle = 2.0 * np.pi * (np.arange(count) + 0.5) / count
+        vertices = _polygon_radius(count) * np.stack([a * np.cos(angle), b * np.sin(angle)], axis=1)
+        return Outline(vertices, np.pi * a * b, 0.25 * np.pi * a * b * (a * a + b * b))
+
+
+def _polygon_radius(count: int) -> float:
+    """Distance of the vertices of a regular polygon with the area of the unit circle from its center."""
+    return float(np.sqrt(np.pi / count / (np.sin(np.pi / count) * np.cos(np.pi / count))))
+
+
+def _ellipse_error(count: int) -> float:
+    """Largest distance of that polygon from the unit circle, outside at a vertex or inside at the middle of an edge."""
+    radius = _polygon_radius(count)
+    return max(radius - 1.0, 1.0 - radius * float(np.cos(np.pi / count)))
+
+
+@dataclass(frozen=True)
 class Sphere(Solid):
     """Spheres. `radius` is one number, or one per body."""
 
@@ -203,6 +252,14 @@ class Cone(Solid):
     radius: Annotated[float, POSITIVE]
     length: Annotated[float, POSITIVE]
     top_radius: Annotated[float, NOT_NEGATIVE, "radius of the flat top; 0 for a tip"] = 0.0
+
+
+@dataclass(frozen=True)
+class Ellipsoid(Solid):
+    """An ellipsoid with half axes along x, y and z."""
+
+    kind: ClassVar[str] = "ellipsoid"
+    half_axes: Annotated[Vector3, VectorOf(3, "three half axes [x, y, z], all above 0", positive=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +380,11 @@ def _part_to_file(part: Part, folder: Path) -> dict[str, Any]:
 
 
 KINDS: dict[str, type[Shape]] = {
-    c.kind: c for c in (Disc, Rectangle, Polygon, Sphere, Box, Capsule, Cylinder, Cone, Hull, Mesh, Compound)
+    c.kind: c
+    for c in (
+        *(Disc, Rectangle, Polygon, Ellipse),
+        *(Sphere, Box, Capsule, Cylinder, Cone, Ellipsoid, Hull, Mesh, Compound),
+    )
 }
 
 
@@ -420,7 +481,7 @@ def _owners(key: str) -> tuple[str, ...]:
     return tuple(kind for kind, shape in KINDS.items() if key in shape.file_fields())
 
 
-_COUNTERPARTS = {"disc": "sphere", "rectangle": "box", "polygon": "hull"}  # of 2D shapes in 3D
+_COUNTERPARTS = {"disc": "sphere", "rectangle": "box", "polygon": "hull", "ellipse": "ellipsoid"}  # of 2D shapes in 3D
 _COUNTERPARTS |= {solid: flat for flat, solid in _COUNTERPARTS.items()}
 
 
