@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.shapes import CAPSULE, MESH, SPHERE
-from ..geometry.vectors import Vec3, norm, put_row, row3, to_local
+from ..geometry.vectors import Vec3, dot, norm, put_row, row3, to_local
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .features import UPRIGHT
@@ -24,7 +24,8 @@ MOST_POINTS = 65  # of a capsule's core, or of a shape with rims
 _RIM_POINTS = 16  # points on each rim
 _FRONT_ITERATIONS = 3  # for the foremost point of a rim
 _DESCENTS = 8  # for the point of a smooth shape that is nearest to a mesh
-_SAME_POINT = 0.02  # distance, relative to the size of a smooth shape, up to which two such points are one
+_STEADY_COSINE = 1.0 - 1e-14  # cosine above which two directions on that way are equal
+_SAME_NEAREST_POINT = 0.02  # distance, relative to the size of a smooth shape, up to which two such points are one
 _NOWHERE = 1e100  # coordinate of points that do not count
 
 
@@ -180,9 +181,12 @@ def put_nearest(points, place, core, grid, at, fresh):
             near = grid_distance(grid, world_point(at, p), False)
             if near.distance < least:
                 best, least, outward = p, near.distance, d
-            d = -to_local(at.turn, near.normal)
+            inward = to_local(at.turn, near.normal)
+            if dot(inward, d) < -_STEADY_COSINE:
+                break
+            d = -inward
         for i in range(k if fresh else 0):
-            if norm(row3(place, i) - best) <= _SAME_POINT * core.reach:
+            if norm(row3(place, i) - best) <= _SAME_NEAREST_POINT * core.reach:
                 best = Vec3(0.0, 0.0, _NOWHERE)
         put_row(place, k, best)
         put_row(points.outward, k, outward)
