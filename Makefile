@@ -13,7 +13,7 @@ PYTHONS ?= $(PYTHON)
 ENGINES := rapier mujoco bullet chipmunk cholmod
 
 # Scenes of docs/scenes.md with the parameters of their stills; the last --size counts.
-STILLS := butterfly matryoshka cradle_3d pool_break_3d two_rabbits_box rabbits_in_pot dolls card_house repose \
+STILLS := butterfly matryoshka cradle_3d pool_break_3d two_rabbits_box rabbits_in_pot dolls card_house repose pebbles \
 	"rube_goldberg --size 800x450" cube_packing "cross_packing --size 720x405" "sphere_packing --size 800x450" \
 	"rabbit_pile --set detail=24 --size 800x450" "rabbits_and_pawns --set detail=24 --size 800x450" \
 	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450"

@@ -10,13 +10,13 @@ import numpy as np
 from .contact.initial_state import check_start
 from .errors import ProblemError
 from .geometry import rotations
-from .geometry.polygons import convex_polygon, half_width, polygon_moments
+from .geometry.polygons import half_width
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
 from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene, SpeedCurve, curve_of, forces_of
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
-from .scene.shapes import KINDS, UNTURNED, Disc, Polygon, Rectangle, Solid, Sphere, unit
+from .scene.shapes import KINDS, UNTURNED, Disc, Figure, Solid, Sphere, unit
 from .settings import tolerance_number
 from .solvers.rows import Floats, Ints
 from .world import (
@@ -370,7 +370,9 @@ def _shapes_2d(groups: Sequence[_Group]) -> Shapes:
             inner.append(r)
             corners.append(np.zeros((0, 2)))
             continue
-        vertices, area, moment = _polygon(g)
+        if not isinstance(shape, Figure):
+            raise ProblemError(f"{g.path}.shape", type(shape).__name__, _known(2))
+        vertices, area, moment = shape.outline(g.path)
         g.weigh(np.full(n, area), np.full(n, moment / area))
         radius.append(np.full(n, float(np.hypot(*vertices.T).max())))
         inner.append(np.full(n, float(half_width(vertices))))
@@ -385,21 +387,6 @@ def _shapes_2d(groups: Sequence[_Group]) -> Shapes:
         round=is_round,
         inner=np.concatenate(inner),
     )
-
-
-def _polygon(g: _Group) -> tuple[Floats, float, float]:
-    """Vertices about the center of mass, area, and second moment of area of the polygon of a group."""
-    shape = g.given.shape
-    if isinstance(shape, Rectangle):
-        sides = [(f"{g.path}.{name}", getattr(shape, name)) for name in ("width", "height")]
-        w, h = (scalar(path, value, 0.0, above=True) for path, value in sides)
-        corners = 0.5 * np.array([[-w, -h], [w, -h], [w, h], [-w, h]])
-        return corners, w * h, w * h * (w * w + h * h) / 12.0
-    if isinstance(shape, Polygon):
-        corners = convex_polygon(shape.vertices, f"{g.path}.vertices")
-        area, _, moment = polygon_moments(corners)
-        return corners, area, moment
-    raise ProblemError(f"{g.path}.shape", type(shape).__name__, _known(2))
 
 
 def _known(dimension: int) -> str:

@@ -12,7 +12,7 @@ from carom.contact.convex_bodies import convex_pairs
 from carom.contact.convex_boundaries import put_bounded_solids
 from carom.contact.poses import Poses, placed_parts
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Cone, Cylinder, Hull, Sphere
+from carom.scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Hull, Sphere
 
 from .gaps_3d import solid_gap
 
@@ -24,6 +24,7 @@ SHAPES = {
     "cylinder": Cylinder(0.4, 0.9),
     "cone": Cone(0.5, 0.9),
     "frustum": Cone(0.3, 0.6, 0.5),
+    "ellipsoid": Ellipsoid((0.6, 0.4, 0.25)),
     "hull": Hull(0.6 * _LUMP / np.linalg.norm(_LUMP, axis=1)[:, None]),
 }
 KINDS = list(SHAPES)
@@ -33,7 +34,7 @@ PAIRS = [(a, b) for i, a in enumerate(KINDS) for b in KINDS[i:]]
 
 def is_curved(pair):
     """Whether a pair has a side that is not flat and not a sphere's or capsule's: searches end less exactly there."""
-    return any(name in ("cylinder", "cone", "frustum") for name in pair)
+    return any(name in ("cylinder", "cone", "frustum", "ellipsoid") for name in pair)
 
 
 def cone_base(cone):

@@ -9,8 +9,9 @@ from carom.contact.convex import core_separation
 from carom.contact.epa import Preview, polytope
 from carom.contact.point_distance import nearest
 from carom.contact.poses import local_point, part_pose, world_point
-from carom.contact.support import Part, core_of, has_rims, rims
-from carom.geometry.vectors import Mat3, Pose, Vec3, row3
+from carom.contact.support import Part, core_of, foremost_point, has_rims, rims
+from carom.geometry.shapes import ELLIPSOID
+from carom.geometry.vectors import Mat3, Pose, Vec3, row3, to_local
 from carom.kernels import kernel
 from carom.world import CAPSULE, MESH, SPHERE
 
@@ -50,6 +51,23 @@ def solid_gap(shapes, a, position_a, turn_a, b, position_b, turn_b):
 
 
 @kernel
+def _ellipsoid_gap(size, pose, boundary):
+    """Gap of the nearest of many points of an ellipsoid, which then climbs to where its normal points outward."""
+    best, gap = Vec3(0.0, 0.0, 0.0), np.inf
+    for i in range(20):
+        for j in range(40):
+            s, t = np.pi * (i + 0.5) / 20.0, np.pi * j / 20.0
+            p = Vec3(size.x * np.sin(s) * np.cos(t), size.y * np.sin(s) * np.sin(t), size.z * np.cos(s))
+            found = point_gap(boundary, world_point(pose, p))[0]
+            if found < gap:
+                best, gap = p, found
+    for _ in range(300):
+        out = to_local(pose.turn, point_gap(boundary, world_point(pose, best))[1])
+        best = foremost_point(ELLIPSOID, size, np.zeros((0, 3)), out)
+    return point_gap(boundary, world_point(pose, best))[0]
+
+
+@kernel
 def boundary_gap(shapes, a, position_a, turn_a, boundaries, w):
     """Signed distance of a body in a given place from boundary w of a table; meshes are passed over."""
     angles, gap, body, boundary = np.empty(2), np.inf, _pose(position_a, turn_a), boundary_of(boundaries, w)
@@ -69,6 +87,9 @@ def boundary_gap(shapes, a, position_a, turn_a, boundaries, w):
                 for i in range(1 if level else summits(wave, angles)):
                     rim = Vec3(radius * np.cos(angles[i]), radius * np.sin(angles[i]), height)
                     gap = min(gap, point_gap(boundary, world_point(pose, rim))[0])
+            continue
+        if kind == ELLIPSOID:
+            gap = min(gap, _ellipsoid_gap(size, pose, boundary))
             continue
         round_one = kind in (SPHERE, CAPSULE)
         count = (1 if kind == SPHERE else 2) if round_one else shapes.vertex_ptr[shape + 1] - low

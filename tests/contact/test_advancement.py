@@ -12,7 +12,7 @@ from carom.contact.motion import Motions
 from carom.geometry.rotations import matrices
 from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Mesh, Part, Sphere
 
 SEEDS = st.integers(0, 2**32 - 1)
 CORNERS = np.array([(1.0, 0.0, 0.0), (-0.5, 0.9, 0.0), (-0.5, -0.8, 0.1), (0.1, 0.0, 0.7), (0.0, 0.2, -0.6)])
@@ -23,6 +23,7 @@ CONVEX = {
     "rod": Capsule(0.05, 2.0),
     "cylinder": Cylinder(0.4, 0.6),
     "cone": Cone(0.4, 0.7),
+    "ellipsoid": Ellipsoid((0.6, 0.3, 0.2)),
     "hull": Hull(CORNERS),
 }
 NAMES = list(CONVEX)

@@ -9,6 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from carom.contact.boundaries import boundary_table
+from carom.contact.point_distance import nearest
+from carom.contact.support import core_of
+from carom.geometry.vectors import Vec3
+from carom.scene.parts import make_shapes
+from carom.scene.shapes import Ellipsoid
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 from .convex_cases import (
@@ -17,6 +22,7 @@ from .convex_cases import (
     SHAPES,
     TABLES,
     cone_base,
+    contacts_of,
     gap_of,
     is_curved,
     pair_at,
@@ -48,6 +54,8 @@ def reach(name, direction):
         return max(shape.radius * across + low * d[2], shape.top_radius * across + (low + shape.length) * d[2])
     if name == "box":
         return 0.5 * np.dot(shape.size, np.abs(d))
+    if name == "ellipsoid":
+        return np.linalg.norm(np.array(shape.half_axes) * d)
     return (corners_of(name) @ d).max()
 
 
@@ -121,6 +129,8 @@ def _coal_shape(coal, name):
         return coal.Sphere(shape.radius)
     if name == "box":
         return coal.Box(*shape.size)
+    if name == "ellipsoid":
+        return coal.Ellipsoid(*shape.half_axes)
     if name in ("capsule", "cylinder", "cone"):
         return getattr(coal, name.title())(shape.radius, shape.length)
     points = coal.StdVec_Vec3s()
@@ -150,6 +160,79 @@ def test_closed_forms():
     corner = part @ np.array([0.5, 0.4, 0.25])
     gap = solid_gap(TABLES, cube, np.zeros(3), np.eye(3), sphere, corner + np.sign(corner), np.eye(3))
     assert gap == pytest.approx(np.sqrt(3.0) - 0.5, abs=1e-15)
+
+
+def ellipsoids_at(gap, seed, half_axes):
+    """Two ellipsoids whose nearest points lie on a line along which they were placed `gap` apart, and its direction.
+
+    The foremost points along n and -n have these normals, so that the distance of convex bodies is that between them.
+    """
+    rng = np.random.default_rng(seed)
+    turns, n = (random_turn(rng), random_turn(rng)), rng.normal(size=3)
+    n /= np.linalg.norm(n)
+    tables, _ = make_shapes([(str(k), Ellipsoid(tuple(axes)), 1) for k, axes in enumerate(half_axes)])
+    ends = []
+    for k, (turn, sign) in enumerate(zip(turns, (1.0, -1.0))):
+        d, e = sign * (turn @ tables.turn[k]).T @ n, np.array(half_axes[k])
+        ends.append(turn @ tables.turn[k] @ (e * e * d) / np.linalg.norm(e * d))
+    bodies = still(0, np.zeros(3), turns[0]), still(1, ends[0] + gap * n - ends[1], turns[1])
+    return tables, bodies, n
+
+
+@given(SEEDS, st.floats(-0.02, 0.5), st.integers(0, 2))
+def test_ellipsoids_are_as_far_apart_as_they_were_placed(seed, gap, which):
+    """Gaps to 1e-9 of the size and directions to 1e-4, also of needles and plates; of overlap only where it is much
+    less than the radii of curvature, since elsewhere another direction may be better."""
+    half_axes = [[(0.6, 0.4, 0.25), (0.5, 0.3, 0.7)], [(1.0, 0.1, 0.1), (0.5, 0.3, 0.7)], [(1.0, 1.0, 0.1)] * 2][which]
+    least = min(min(e) ** 2 / max(e) for e in half_axes)
+    gap = max(gap, -0.05 * least)
+    tables, (a, b), n = ellipsoids_at(gap, seed, half_axes)
+    assert gap_of(a, b, tables) == pytest.approx(gap, abs=1e-9)
+    found = contacts_of(a, b, 1.0, tables)
+    assert found.gap == pytest.approx([gap], abs=1e-9)
+    assert found.normal[0] @ n > 1.0 - 1e-8
+
+
+@given(SEEDS, st.floats(0.01, 0.5))
+def test_ellipsoids_against_a_minimization(seed, gap):
+    """The least distance of two points, one of each surface, by a search over both that knows nothing of supports."""
+    tables, (a, b), _ = ellipsoids_at(gap, seed, [(0.6, 0.4, 0.25), (0.5, 0.3, 0.7)])
+    frames = [(x.turn @ tables.turn[k], x.position) for k, x in enumerate((a, b))]
+
+    def points(u):
+        sizes = [tables.size[tables.shape[k]] for k in range(2)]
+        units = [u[3 * k : 3 * k + 3] / np.linalg.norm(u[3 * k : 3 * k + 3]) for k in range(2)]
+        return [place + turn @ (size * unit) for (turn, place), size, unit in zip(frames, sizes, units)]
+
+    def square(u):
+        one, two = points(u)
+        return (one - two) @ (one - two)
+
+    rng = np.random.default_rng(seed)
+    best = min((minimize(square, start, tol=1e-14) for start in rng.normal(size=(6, 6))), key=lambda f: f.fun)
+    assert np.sqrt(best.fun) == pytest.approx(gap_of(a, b, tables), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "half", [(0.6, 0.4, 0.25), (1.0, 0.02, 0.3), (0.5, 0.5, 0.2), (0.5, 0.5, 0.5), (1.0, 1e-4, 1e-4)]
+)
+def test_nearest_point_of_an_ellipsoid(half):
+    """The point at the distance along the normal lies on the surface and has that normal; no other is nearer."""
+    tables, _ = make_shapes([("a", Ellipsoid(half), 1)])
+    core, rng, e = core_of(tables, 0), np.random.default_rng(1), np.array(half)
+    surface = rng.normal(size=(20_000, 3))
+    surface = e * surface / np.linalg.norm(surface, axis=1)[:, None]
+    places = [scale * rng.normal(size=3) for scale in (1e-3, 0.1, 0.3, 1.0, 10.0) for _ in range(8)]
+    places += [p * np.eye(3)[k] for k in range(3) for p in (0.0, 1e-12, 0.05, 0.9 * half[k], half[k], 2.0)]
+    places += [p * (1.0 - np.eye(3)[k]) for k in range(3) for p in (1e-9, 0.01, 0.2, 1.0)]
+    for p in places:
+        near = nearest(core, Vec3(*(float(v) for v in p)))
+        foot = p - near.distance * np.array(near.normal)
+        # The foot is good to rounding of the largest length; the shortest axis magnifies that.
+        rounding = 1e-12 * max(*e, *np.abs(p)) / min(e)
+        assert ((foot / e) ** 2).sum() == pytest.approx(1.0, abs=rounding)
+        assert (near.distance < 0.0) == (((p / e) ** 2).sum() < 1.0 - 1e-15) or abs(near.distance) < 1e-12
+        assert abs(near.distance) <= np.linalg.norm(surface - p, axis=1).min() + 1e-12
 
 
 def walls(kind, radius=2.0):
@@ -193,6 +276,9 @@ def _surface(name):
         return np.concatenate([np.c_[rim, np.full(len(t), z)] for z in (-0.5 * shape.length, 0.5 * shape.length)])
     s = np.linspace(0.0, np.pi, 200)
     ball = np.stack([np.outer(np.sin(s), np.cos(t)), np.outer(np.sin(s), np.sin(t)), np.outer(np.cos(s), np.ones(400))])
-    ball = shape.radius * ball.reshape(3, -1).T
+    ball = ball.reshape(3, -1).T
+    if name == "ellipsoid":
+        return ball * shape.half_axes
+    ball = shape.radius * ball
     half = 0.5 * shape.length if name == "capsule" else 0.0
     return np.concatenate([ball - np.array([0.0, 0.0, half]), ball + np.array([0.0, 0.0, half])])

@@ -19,7 +19,7 @@ from carom.geometry.rotations import matrices
 from carom.geometry.surfaces import icosphere, torus, trefoil
 from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Mesh, Part, Sphere
 from carom.world import INSIDE, PLANE, TUBE, Boundaries
 
 from .mesh_cases import boundary_contacts, pair_contacts
@@ -46,6 +46,7 @@ SHAPES = {
     "cylinder": Cylinder(0.4, 1.0),
     "cone": Cone(0.5, 1.0),
     "frustum": Cone(0.3, 0.8, 0.5),
+    "ellipsoid": Ellipsoid((0.6, 0.4, 0.3)),
     "hull": TETRAHEDRON,
     "mesh": mesh(torus(0.5, 0.2, 24, 48)),
     "compound": Compound([Part(BALL, (0.6, 0.0, 0.0)), Part(Box((0.4, 0.4, 0.4)), (-0.6, 0.0, 0.0))]),

@@ -113,6 +113,7 @@ def test_legends(run):
     assert all(0.0 <= p <= 1.0 for p in bar.places) and len(bar.labels) == len(bar.places) >= 3
     groups = Coloring.of(run, "group").legend
     assert groups.labels == ["balls", "post"] and groups.places is None
+    assert tuple(groups.colors[1]) == FIXED == tuple(Coloring.of(run, "group").rgb(0)[-1])  # a post that nothing moves
     counts = Coloring.of(run, "contacts").legend
     assert all(label.isdigit() for label in counts.labels)
 

@@ -14,7 +14,7 @@ from carom.geometry.mass_properties import mass_properties, principal_axes, wind
 from carom.geometry.rotations import quaternion_of
 from carom.geometry.surfaces import icosphere, joined, revolved, torus
 from carom.scene.parts import make_shapes
-from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Part, Sphere
 
 CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 2.0) for z in (0.0, 3.0)])
 
@@ -47,6 +47,24 @@ def test_box_by_two_ways(shape):
     assert found.inner[0] == pytest.approx(0.5, rel=1e-9)
     assert found.radius[0] == pytest.approx(np.sqrt(3.5), rel=1e-9)
     assert found.frame.tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_an_ellipsoid_agrees_with_integrals_and_a_fine_mesh():
+    """Slices across z are ellipses with the half axes a s and b s, s^2 = 1 - z^2 / c^2; polynomials are exact."""
+    a, b, c = 0.7, 1.1, 0.4
+    z, weight = np.polynomial.legendre.leggauss(8)
+    square = 1.0 - z * z
+    area, height = np.pi * a * b * square, c * z
+    volume = c * (weight @ area)
+    xx, yy, zz = (c * (weight @ (area * v)) / volume for v in (0.25 * a * a * square, 0.25 * b * b * square, height**2))
+    found = properties(Ellipsoid((a, b, c)))
+    assert found.volume[0] == pytest.approx(volume, rel=1e-14)
+    assert full_inertia(found) == pytest.approx(np.diag([yy + zz, xx + zz, xx + yy]), abs=1e-14)
+    assert found.inner[0] == 0.4 and found.radius[0] == 1.1
+    vertices, faces = icosphere(1.0, 5)
+    size, _, inertia = mass_properties(vertices * [a, b, c], faces)
+    assert size == pytest.approx(volume, rel=2e-3)  # triangles within the surface
+    assert inertia == pytest.approx(full_inertia(found), rel=2e-3, abs=1e-9)
 
 
 def test_round_forms_agree_with_integrals():

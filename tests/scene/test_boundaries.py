@@ -10,8 +10,9 @@ import pytest
 
 from carom import ProblemError
 from carom.build import build
-from carom.scene import Bodies, Container, Disc, Funnel, Plane, Scene, Sphere, boundaries, motion, shapes
-from carom.scene.file import parse_toml, scene_schema, scene_to_toml
+from carom.geometry.surfaces import height_field
+from carom.scene import Bodies, Container, Disc, Funnel, HeightField, Plane, Scene, Sphere, boundaries, motion, shapes
+from carom.scene.file import load_scene, parse_toml, scene_schema, scene_to_toml
 from carom.scene.store import pack, unpack
 
 
@@ -84,3 +85,68 @@ def test_a_funnel_is_written_and_read(dimension):
     assert parse_toml(text).boundaries == (Funnel(1.0, 2.0, 1.0),)
     with pytest.raises(ProblemError, match="panels"):
         parse_toml(text + "panels = 12")
+
+
+@pytest.mark.parametrize("heights", [[0.0, 1.0, 0.5], [[0.0, 1.0], [0.5, 0.25], [3.0, -1.0]]], ids=["2D", "3D"])
+def test_a_height_field_is_the_same_after_writing_and_reading(heights, tmp_path):
+    """As lists, tuples, an array, and from a file; in TOML, and as stored in a trajectory."""
+    shape = Disc(0.5) if np.ndim(heights) == 1 else Sphere(0.5)
+    field = HeightField(heights, 0.5)
+    np.save(tmp_path / "field.npy", np.array(heights))
+    np.savetxt(tmp_path / "field.csv", np.array(heights), delimiter=",")
+    assert field == HeightField(np.array(heights), 0.5) == HeightField(str(tmp_path / "field.npy"), 0.5)
+    scene = Scene("s", [Bodies(shape, np.full((1, shape.dimension), 9.0))], [field])
+    assert parse_toml(scene_to_toml(scene)).boundaries == (field,)
+    assert tuple(unpack(*pack(scene)).boundaries) == (field,)
+    at = "[0, 9]" if shape.dimension == 2 else "[0, 0, 9]"
+    for name in ("field.npy", "field.csv"):
+        text = f"[[bodies]]\nradius = 1\nposition = {at}\n[[boundaries]]\nkind = 'height_field'\nspacing = 0.5\n"
+        (tmp_path / "scene.toml").write_text(text + f"heights = '{name}'\n")
+        assert load_scene(tmp_path / "scene.toml").boundaries == (field,)
+
+
+BAD_FIELDS = {
+    "one height": (([1.0], 0.5), "heights.*at least two numbers"),
+    "one row": (([[1.0, 2.0]], 0.5), "heights.*at least two equally long lists"),
+    "ragged": (([[1.0, 2.0], [1.0]], 0.5), "heights.*equally long"),
+    "not a number": (([[1.0, 2.0], [1.0, np.nan]], 0.5), "heights.*a finite number"),
+    "text": ((["high", "low"], 0.5), "heights.*a finite number"),
+    "spacing": (([1.0, 2.0], 0.0), "spacing: got 0.0; expected a number above 0"),
+    "too many": ((np.zeros((300, 300)), 0.5), "heights.*at most 65,536 heights"),
+    "no file": (("nowhere.npy", 0.5), "heights: got nowhere.npy; expected an existing file"),
+    "other file": (("hills.png", 0.5), r"heights: got hills.png; expected .*\.npy, \.csv"),
+    "fine grid": ((np.zeros((200, 200)), 1.0, None, 4.0, 0.1), "cell: got 0.1; expected at least about"),
+    "thin": ((np.zeros((9, 9)), 1.0, None, 0.1), "cell: got 0.5; expected at most half of depth = 0.1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FIELDS)
+def test_a_bad_height_field_is_refused(name):
+    given, message = BAD_FIELDS[name]
+    with pytest.raises(ProblemError, match=message):
+        HeightField(*given)
+
+
+def test_a_height_field_has_the_dimension_of_its_heights():
+    field = HeightField([0.0, 1.0], 0.5)
+    with pytest.raises(ProblemError, match=r"heights: got a single list; expected .*: the scene is 3D"):
+        build(Scene("s", [Bodies(Sphere(0.5), [[0.0, 0.0, 9.0]])], [field]))
+    with pytest.raises(ProblemError, match=r"heights: got a list of lists; expected .*: the scene is 2D"):
+        build(Scene("s", [Bodies(Disc(0.5), [[0.0, 9.0]])], [HeightField([[0.0, 1.0], [0.0, 1.0]], 0.5)]))
+
+
+def test_the_surface_under_a_height_field_is_closed_and_mirrored_with_it():
+    """Its volume is the mean height of each triangle times its area, and a mirrored field has the mirrored surface."""
+    heights = np.random.default_rng(0).random((5, 4))
+    vertices, faces = height_field(heights, 0.5, -1.0)
+    corners = vertices[faces]
+    assert np.einsum("ij,ij->i", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])).sum() / 6.0 == pytest.approx(
+        sum(c[:, 2].mean() + 1.0 for c in corners[: 2 * 4 * 3]) * 0.125
+    )
+    edges = {(int(a), int(b)) for face in faces for a, b in zip(face, np.roll(face, -1))}
+    assert len(edges) == 3 * len(faces) and {(b, a) for a, b in edges} == edges
+    other, turned = height_field(heights[::-1], 0.5, -1.0)
+    top = [[2.0, 0.0, 0.0] + v * [-1.0, 1.0, 1.0] for v in corners[:24]]
+    assert {tuple(sorted(map(tuple, v.tolist()))) for v in top} == {
+        tuple(sorted(map(tuple, v.tolist()))) for v in other[turned][:24]
+    }

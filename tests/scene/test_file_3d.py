@@ -18,7 +18,7 @@ from carom.scene.boundaries import Container, Periodic, Plane, Shell, Tube
 from carom.scene.file import load_scene, parse_toml, save_scene, scene_to_toml, starter_text
 from carom.scene.model import Bodies, Scene
 from carom.scene.motion import FIXED, Moving, Rotating, Scripted, Table, Vibrating
-from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Part, Sphere
 from carom.scene.store import pack, unpack
 
 ONE = "[[bodies]]\nshape = 'sphere'\nradius = 1\nposition = [0, 0, 0]\n"
@@ -285,6 +285,19 @@ def test_cone():
         parse_toml(cone + "top_radius = -0.5")
 
 
+def test_ellipsoid():
+    """It has three half axes above 0; two of them belong to an ellipse."""
+    table = "[[bodies]]\nshape = 'ellipsoid'\nposition = [0, 0, 0]\n"
+    assert parse_toml(table + "half_axes = [1, 2, 3]").bodies[0].shape == Ellipsoid((1.0, 2.0, 3.0))
+    for bad in ("[1, 2]", "[1, 2, 0]", "1"):
+        with pytest.raises(ProblemError, match=r"half_axes: got .* expected three half axes"):
+            parse_toml(table + f"half_axes = {bad}")
+    with pytest.raises(ProblemError, match=r"half_axes: got .* expected three half axes"):
+        build(Scene("bad", [Bodies(Ellipsoid((1.0, -2.0, 3.0)), [[0.0, 0.0, 0.0]])]))
+    with pytest.raises(ProblemError, match="did you mean 'ellipsoid'"):
+        parse_toml("[scene]\ndimension = 3\n" + table.replace("ellipsoid", "ellipse") + "half_axes = [1, 2]")
+
+
 finite = st.floats(-1e6, 1e6)
 positive = st.floats(1e-9, 1e9)
 vector = st.tuples(finite, finite, finite)
@@ -295,6 +308,7 @@ simple = st.one_of(
     st.builds(Capsule, positive, positive),
     st.builds(Cylinder, positive, positive),
     st.builds(Cone, positive, positive, st.one_of(st.just(0.0), positive)),
+    st.builds(Ellipsoid, st.tuples(positive, positive, positive)),
     st.builds(Hull, st.lists(vector, min_size=4, max_size=6).map(np.array)),
 )
 part = st.builds(Part, simple, vector, quaternion, positive)

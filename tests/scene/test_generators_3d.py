@@ -16,7 +16,7 @@ from carom.scene.file import parse_toml
 from carom.scene.generators import chain, grid, hex_grid, jittered, random_orientations, random_velocities
 from carom.scene.parts import extent_of, make_shapes
 from carom.scene.pour import Region, random_pour
-from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Mesh, Part, Sphere
 
 ROUND = 1e-12  # of a spacing: places are sums of a few products of numbers of size up to 1e3
 BALLS = "shape = 'sphere'\nradius = 0.35\n"
@@ -82,6 +82,7 @@ def solids():
         "capsule": Capsule(0.5, 2.0),
         "cylinder": Cylinder(0.5, 2.0),
         "cone": Cone(0.5, 2.0),
+        "ellipsoid": Ellipsoid((0.5, 1.0, 1.5)),
         "hull": Hull(TETRAHEDRON[0] + 5.0),
         "mesh": Mesh(vertices=TETRAHEDRON[0], faces=TETRAHEDRON[1], scale=2.0, spacing=0.2),
         "compound": Compound(parts),
@@ -109,6 +110,8 @@ def surface(shape) -> np.ndarray:
     if isinstance(shape, Cone):  # without its top cut off: the center of mass is a quarter up
         part = 0.5 * (1.0 - height[..., None])
         return (shape.radius * part * ring + shape.length * (0.75 - part) * (0, 0, 1)).reshape(-1, 3)
+    if isinstance(shape, Ellipsoid):
+        return ball * shape.half_axes
     if isinstance(shape, Hull):
         points = np.asarray(shape.vertices)
         return points - points.mean(axis=0)  # of a tetrahedron

@@ -13,16 +13,17 @@ from carom.build import build
 from carom.contact.detector import find_contacts
 from carom.contact.support import rims
 from carom.geometry.rotations import matrices
+from carom.geometry.shapes import CONE, ELLIPSOID
 from carom.resolve.response import Response
 from carom.scene import FIXED, Bodies, Material, Scene
-from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Mesh, Part, Solid, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Mesh, Part, Solid, Sphere
 from carom.stepping.integrator import free_motion
 from carom.stepping.report import StepReport, totals
 from carom.stepping.stepper import Stepper
-from carom.world import CONE, State, World
+from carom.world import State, World
 
-KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound", "cone")
-CONVEX = (*KINDS[:5], "cone")
+KINDS = ("sphere", "box", "capsule", "cylinder", "hull", "mesh", "compound", "cone", "ellipsoid")
+CONVEX = (*KINDS[:5], "cone", "ellipsoid")
 PAIRS = list(combinations_with_replacement(KINDS, 2))
 STEPPERS = ("synchronous", "drift_safe")
 GRAVITY, STEP = 10.0, 0.01
@@ -64,6 +65,8 @@ def drawn(kind: str, rng: np.random.Generator) -> Solid:
         return Cylinder(rng.uniform(0.2, 0.5), rng.uniform(0.2, 0.9))
     if kind == "cone":
         return Cone(rng.uniform(0.2, 0.6), rng.uniform(0.3, 1.0))
+    if kind == "ellipsoid":
+        return Ellipsoid(tuple(rng.uniform(0.2, 0.6, 3)))
     if kind == "hull":
         points = rng.normal(size=(10, 3))
         return Hull(rng.uniform(0.3, 0.5, 3) * points / np.linalg.norm(points, axis=1)[:, None])
@@ -230,6 +233,8 @@ def support(world: World, state: State, body: int, direction: np.ndarray) -> flo
     if kind == CONE:
         top, high, bottom, low = rims(kind, size)
         return middle + float(max(top * across + high * n[2], bottom * across + low * n[2]))
+    if kind == ELLIPSOID:
+        return middle + float(np.linalg.norm(size * n))
     return middle + float((solids.vertex[solids.vertex_ptr[form] : solids.vertex_ptr[form + 1]] @ n).max())
 
 

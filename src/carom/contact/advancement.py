@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import Shapes
+from ..geometry.shapes import RUN, Shapes
 from ..geometry.vectors import Vec2, Vec3, cross, dot, norm, row3
 from ..kernels import kernel, lean
 from ..solvers.rows import Floats
@@ -275,23 +275,31 @@ def _mesh_gap(shapes, a, b, time, near):
         gap = max(gap, other - shapes.reach[j])
     if gap > near:
         return gap
+    if sample_count(shapes, i) > sample_count(shapes, j):  # the few points first: their gap rules out most others
+        i, j, pose_a, pose_b = j, i, pose_b, pose_a
     gap = np.inf
     if shapes.kind[j] != MESH or sample_point(shapes, i, 0)[1] == 0.0:
-        gap = _sampled_gap(shapes, i, pose_a, j, pose_b)
+        gap = _sampled_gap(shapes, i, pose_a, j, pose_b, gap)
     if shapes.kind[i] != MESH or sample_point(shapes, j, 0)[1] == 0.0:
-        gap = min(gap, _sampled_gap(shapes, j, pose_b, i, pose_a))
+        gap = _sampled_gap(shapes, j, pose_b, i, pose_a, gap)
     return gap
 
 
 @kernel
-def _sampled_gap(shapes, a, pose_a, b, pose_b):
-    """Smallest distance of sample points of a shape from another one."""
-    least, surface = np.inf, surface_of(shapes, b)
-    for k in range(sample_count(shapes, a)):
+def _sampled_gap(shapes, a, pose_a, b, pose_b, least):
+    """Smallest distance of sample points of a shape from another one, or `least` if that is smaller.
+
+    Sample points of a mesh come in runs; those of a run that is too far away are skipped.
+    """
+    surface, count, k = surface_of(shapes, b), sample_count(shapes, a), 0
+    runs_end, run_reach = (int(shapes.size[a, 2]), shapes.size[a, 1]) if shapes.kind[a] == MESH else (0, 0.0)
+    while k < count:
         own, r = sample_point(shapes, a, k)
         point = local_point(pose_b, world_point(pose_a, own))
-        if norm(point) - shapes.reach[b] - r < least:
+        beyond = norm(point) - shapes.reach[b] - r
+        if beyond < least:
             least = min(least, distance(surface, point, least + r) - r)
+        k += RUN if k < runs_end and k % RUN == 0 and beyond - run_reach >= least else 1
     return least
 
 

@@ -24,7 +24,7 @@ from .gjk import segment_separation, shifted_separation
 from .manifold import Manifold, put_contacts
 from .point_distance import feature_distance, nearest
 from .poses import Placed, StepPoses, local_point, midway, most_parts, pose_at, relative_pose
-from .support import Core, Part, core_of, difference, is_curved
+from .support import Core, Part, core_of, difference, is_curved, is_smooth, support
 
 FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
 CLOSE = 0.02  # gap, in the same unit, up to which fast bodies are advanced
@@ -35,6 +35,7 @@ WORSE = 1e-9  # loss of separation, relative to the size of the pair, that the e
 REFINEMENTS = 6  # largest number of searches with cores moved apart
 LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
 SETTLED = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
+PASSED_BY = 0.5  # cosine of normals at the touch and at the end of the step, below which the bodies have passed by
 BAND = 0.2  # largest depth of features, in half widths of the smaller body
 # Sine of the angle to the normal up to which a whole face of a box is a feature against another box, since edges may
 # cross at any place of it; larger than that up to which `box_normal` prefers faces to edges.
@@ -257,6 +258,54 @@ def put_sphere_contact(a, b, query, table, n):
     point = ball.start.position - (r + 0.5 * gap) * normal
     feature = feature_code(query.base, 0, 0, 0)
     put(table, n, 0, 0, Contact(feature, gap, predicted, (1.0 if second else -1.0) * normal, point))
+    return n + 1
+
+
+@kernel
+def _touch(a, b, query, work):
+    """Time in the step up to which two parts can be advanced without touching, and the separation and normal then."""
+    time, radii, none = 0.0, a.core.radius + b.core.radius, Preview(a.start, b.start, -1.0)
+    one, two = Part(a.core, a.start), Part(b.core, b.start)
+    distance, normal = core_separation(one, two, np.inf, none, work.polytope)
+    near = FAR * query.inner + query.margin
+    for _ in range(ADVANCES):
+        if distance - radii <= near or time == 1.0:
+            break
+        time, near = min(time + (distance - radii) / query.move, 1.0), CLOSE * query.inner
+        one, two = Part(a.core, midway(a.start, a.end, time)), Part(b.core, midway(b.start, b.end, time))
+        distance, normal = core_separation(one, two, np.inf, none, work.polytope)
+    p, depth = work.features.point, plain_depth(BAND * query.inner)
+    exact, found = _exact_normal(facing(one, normal, depth, p, 0), facing(two, -normal, depth, p, 1), normal, p)
+    along = dot(exact, difference(one, two, -exact))
+    if found and along >= distance - WORSE * (a.core.reach + b.core.reach):
+        return time, along, exact
+    return time, distance, normal
+
+
+@kernel
+def put_smooth_contact(a, b, query, work, table, n):
+    """Writes the contact of two moving parts of which one is smooth, if there is one; returns the next free row.
+
+    The gaps are those of the shapes at the start and at the end of the step, so that rolling opens no gap. Bodies that
+    are fast or have passed each other at the end are measured along the normal of their first touch.
+    """
+    none, radii = Preview(a.end, b.end, -1.0), a.core.radius + b.core.radius
+    after_a, after_b = Part(a.core, a.end), Part(b.core, b.end)
+    last, later = core_separation(after_a, after_b, query.margin + radii, none, work.polytope)
+    if last - radii > query.margin:
+        return n
+    time, distance, normal = _touch(a, b, query, work)
+    one, two = Part(a.core, a.start), Part(b.core, b.start)
+    if time > 0.0:
+        distance = dot(normal, difference(one, two, -normal))
+    if dot(normal, later) < PASSED_BY:
+        last = dot(normal, difference(after_a, after_b, -normal))
+    gap = distance - radii
+    on_a = support(one, normal) + (a.core.radius + 0.5 * gap) * normal
+    on_b = support(two, -normal) - (b.core.radius + 0.5 * gap) * normal
+    weight = (1.0 if is_smooth(a.core.kind) else 0.0) - (1.0 if is_smooth(b.core.kind) else 0.0)
+    point = (0.5 + 0.5 * weight) * on_a + (0.5 - 0.5 * weight) * on_b
+    put(table, n, 0, 0, Contact(feature_code(query.base, 0, 0, 0), gap, last - radii, normal, point))
     return n + 1
 
 

@@ -20,11 +20,13 @@ from .convex import (
     new_work,
     put_box_contacts,
     put_part_contacts,
+    put_smooth_contact,
     put_sphere_contact,
 )
 from .convex_boundaries import put_bounded_solids
 from .pairs import AXIS, COLUMNS, FIRST, SECOND, Rows, image_rows, rows_to_bodies
 from .poses import Placed, Poses, StepPoses, needed_rows, placed_parts, pose_at, relative_pose
+from .support import is_smooth
 
 
 class SolidRows(NamedTuple):
@@ -99,6 +101,8 @@ def _put_pairs(bodies, pairs, work, table, k, n):
                 one, two = moving_part(bodies, ka), moving_part(bodies, kb)
                 if kind_a == SPHERE or kind_b == SPHERE:
                     n = put_sphere_contact(one, two, query, table, n)
+                elif is_smooth(kind_a) or is_smooth(kind_b):
+                    n = put_smooth_contact(one, two, query, work, table, n)
                 else:
                     n = put_part_contacts(one, two, query, time, work, table, n)
         set_bodies(table, begin, n, a, b)

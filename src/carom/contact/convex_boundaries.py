@@ -1,6 +1,7 @@
 """Contacts of convex shapes with boundaries in 3D: planes, and insides of tubes and shells.
 
 The space inside these boundaries is convex, so that a vertex, an end of a capsule or a point of a rim touches first.
+Of a smooth shape it is the point whose outward normal points to the boundary: one for a plane, perhaps several else.
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import CAPSULE, MESH, SPHERE
-from ..geometry.vectors import Vec3, dot, row3, to_local, to_world
+from ..geometry.shapes import CAPSULE, MESH
+from ..geometry.vectors import Vec3, dot, norm, row3, to_local, to_world
 from ..kernels import kernel
 from ..world import PLANE
 from .boundaries import LEVEL, Boundary, boundary_of, point_gap, rim_wave, summit, summits
-from .contact_set import FEATURE_MASK, Contact, put, set_bodies, with_room
+from .contact_set import FEATURE_MASK, Contact, contact_at, put, set_bodies, with_room
 from .convex import moving_part
 from .features import RIM
-from .poses import most_parts, world_point
-from .support import has_rims, rims
+from .poses import local_point, most_parts, world_point
+from .support import AXIS_ENDS, foremost_point, has_rims, is_rounded, is_smooth, rims, spread_direction
 
 LYING = 0.1  # a rim whose gap varies by more (relative to its radius) touches only at its foremost point
+ASCENTS = 100  # largest number of steps to the point of a smooth shape that is nearest to a boundary
+ARRIVED = 1e-12  # length of such a step, relative to the size of the shape, below which the point is reached
+SAME_FOREMOST_POINT = 1e-3  # distance, relative to the size, up to which two such points are one
 ONE = 1.0 - 1e-12  # cosine above which a fixed point of a rim coincides with the foremost one
 
 
@@ -50,20 +54,57 @@ def _put_point(boundary, p, q, radius, feature, table, n):
 
 @kernel
 def _put_vertices(part, boundary, radius, feature, table, n):
-    """Writes the contacts of the center of a sphere, the ends of a capsule, or the vertices of a box or hull."""
+    """Writes the contacts of the ends of a capsule, or the vertices of a box or hull."""
     core = part.core
-    count = 1 if core.kind == SPHERE else (2 if core.kind == CAPSULE else len(core.vertex))
+    count = 2 if core.kind == CAPSULE else len(core.vertex)
     flat, inward = boundary.end.kind == PLANE, boundary.end.axis
     for i in range(count):
-        local = Vec3(0.0, 0.0, 0.0)
         if core.kind == CAPSULE:
             local = Vec3(0.0, 0.0, core.size.y if i == 0 else -core.size.y)
-        elif core.kind != SPHERE:
+        else:
             local = row3(core.vertex, i)
         q = world_point(part.end, local)
         if flat and dot(q - boundary.end.point, inward) - radius > boundary.margin:  # most vertices, at little cost
             continue
         n = _put_point(boundary, world_point(part.start, local), q, radius, feature + i, table, n)
+    return n
+
+
+@kernel
+def _ascent(boundary, core, pose, p):
+    """A point of a smooth core at which it is nearest to a boundary, sought from the point p, in the world's frame.
+
+    Each step goes to the foremost point along the normal at the present one. The gap is a concave function of the
+    place, so that no step enlarges it, and the point of a plane is exact after one step.
+    """
+    for _ in range(ASCENTS):
+        normal = point_gap(boundary, p)[1]
+        if normal.x == 0.0 and normal.y == 0.0 and normal.z == 0.0:  # on the axis
+            return p
+        q = world_point(pose, foremost_point(core.kind, core.size, core.vertex, to_local(pose.turn, normal)))
+        step = norm(q - p)
+        p = q
+        if step <= ARRIVED * core.reach:
+            break
+    return p
+
+
+@kernel
+def _put_smooth(part, boundary, feature, table, n):
+    """Writes the contacts of a smooth shape: the points that it reaches from the ends of its axes."""
+    core, begin = part.core, n
+    one = boundary.end.kind == PLANE or is_rounded(core.kind)
+    for i in range(1 if one else AXIS_ENDS):
+        start = Vec3(0.0, 0.0, 0.0)
+        if not one:
+            start = foremost_point(core.kind, core.size, core.vertex, spread_direction(i))
+        p = _ascent(boundary.start, core, part.start, world_point(part.start, start))
+        q = _ascent(boundary.end, core, part.end, world_point(part.end, local_point(part.start, p)))
+        to = _put_point(boundary, p, q, core.radius, feature + i, table, n)
+        for m in range(begin, n if to > n else begin):
+            if norm(contact_at(table, m).point - contact_at(table, n).point) <= SAME_FOREMOST_POINT * core.reach:
+                to = n
+        n = to
     return n
 
 
@@ -103,7 +144,7 @@ def _put_rims(part, boundary, feature, angles, table, n):
 @kernel
 def _most_points(shapes):
     """The largest number of contacts of a body with a boundary."""
-    points = 2  # ends of a capsule
+    points = AXIS_ENDS  # starts of smooth shapes; a capsule has two ends
     for f in range(len(shapes.kind)):
         if has_rims(shapes.kind[f]):
             points = max(points, 2 * (RIM + 2))
@@ -123,6 +164,8 @@ def _put_row(bodies, r, boundary, angles, table, n):
         part, feature = moving_part(bodies, k), 4096 * (k - placed.ptr[r])
         if has_rims(part.core.kind):
             n = _put_rims(part, boundary, feature, angles, table, n)
+        elif is_smooth(part.core.kind):
+            n = _put_smooth(part, boundary, feature, table, n)
         elif part.core.kind != MESH:
             n = _put_vertices(part, boundary, part.core.radius, feature, table, n)
     return n

@@ -22,8 +22,8 @@ from .grid_distance import SignedDistance, grid_of, grid_value, is_outside, near
 from .mesh_manifold import Candidates, candidate_room, reduce
 from .point_distance import Surface, distance, signed_distance, surface_of
 from .poses import Placed, Poses, local_point, placed_parts, pose_at, relative_pose, world_point
-from .support import has_rims, is_rounded, rims
-from .surface_points import MOST_POINTS, SurfacePoints, point_room, put_front, surface_points
+from .support import has_rims, is_rounded, is_smooth, rims
+from .surface_points import MOST_POINTS, SurfacePoints, point_room, put_front, put_nearest, surface_points
 
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
 _FACES_AWAY = -0.1  # cosine of outward directions above which a point faces away from a shape and does not touch it
@@ -382,7 +382,7 @@ def _round_side(own, other, begin, n):
         slant = np.sqrt((high - low) ** 2 + (bottom - top) ** 2)
         axis = to_world(other.before.turn, Vec3(0.0, 0.0, 1.0))
         return RoundSide(begin, 0.1 * own.size.x, axis, (bottom - top) / slant)
-    is_round = is_rounded(other.kind)
+    is_round = is_rounded(other.kind) or is_smooth(other.kind)
     return RoundSide(begin if is_round else n, 0.1 * own.size.x if is_round else 0.0, Vec3(0.0, 0.0, 0.0), 0.0)
 
 
@@ -410,6 +410,9 @@ def _add_pair(world, parts, label, margin, table, n):
             ends = rims(own.kind, own.size)
             put_front(points, points.later, ends, surfaces.target.grid, target.after, margin)
             put_front(points, points.place, ends, surfaces.target.grid, target.before, margin)
+        elif is_smooth(own.kind) and not is_rounded(own.kind):
+            put_nearest(points, points.later, surfaces.own.core, surfaces.target.grid, target.after, True)
+            put_nearest(points, points.place, surfaces.own.core, surfaces.target.grid, target.before, False)
         count = _gather(surfaces, points, target, c.contact)
         reduce(c, count, points, target.tie, target.band)
         if is_rounded(other.kind):

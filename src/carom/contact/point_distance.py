@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE
+from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, SPHERE
 from ..geometry.vectors import Vec3, cross, dot, norm, row3
 from ..kernels import kernel
 from .grid_distance import DistanceGrid, SignedDistance, grid_distance, grid_of, grid_value
 from .support import Core, core_of, rims
 
 _FACE, _EDGE, _VERTEX = 1, 2, 3  # features of a hull: face i, edge from vertex i to j, vertex i
+SHIFT_ITERATIONS = 60  # of Newton's method for ellipsoids, which needs fewer than ten unless a half axis is tiny
 _SIDE, _BASE, _TOP, _LOWER_RIM, _UPPER_RIM = 0, 1, 2, 3, 4  # features of a cone
 
 
@@ -91,6 +92,8 @@ def nearest(core, p):
         return _nearest_on_cylinder(size.x, size.y, p)
     if kind == CONE:
         return _nearest_on_cone(rims(kind, size), p)
+    if kind == ELLIPSOID:
+        return _nearest_on_ellipsoid(size, p)
     return _nearest_on_hull(core, p)
 
 
@@ -109,6 +112,8 @@ def feature_distance(core, near, p):
         return _cylinder_feature(size.x, size.y, near, p)
     if kind == CONE:
         return _cone_feature(rims(kind, size), near, p)
+    if kind == ELLIPSOID:
+        return _ellipsoid_feature(size, near, p)
     return _hull_feature(core, near, p)
 
 
@@ -261,6 +266,62 @@ def _cone_feature(ends, near, p):
         return (across - ends[2]) * nr + (p.z - ends[3]) * n.z
     radius, height = (ends[0], ends[1]) if code == _UPPER_RIM else (ends[2], ends[3])
     return _length_along(Vec3(across - radius, 0.0, p.z - height), Vec3(nr, 0.0, n.z))
+
+
+@kernel
+def _ellipsoid_shift(half, p, least):
+    """The shift s of the nearest point x_i = e_i^2 p_i / (s + e_i^2 - least) of an ellipsoid with half axes e.
+
+    `least` is the smallest e_i^2. On the surface F(s) = sum (e_i p_i / (s + e_i^2 - least))^2 is 1; s is its only root
+    above 0, or 0 if F(0) < 1 (D. Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or a Hyperellipsoid,
+    Geometric Tools, 2013). 1 / sqrt(F) increases and is concave, so that Newton's method from the left never passes
+    the root; one term of the sum alone gives the start.
+    """
+    s = 0.0
+    for i in range(3):
+        s = max(s, half[i] * abs(p[i]) - (half[i] * half[i] - least))
+    for _ in range(SHIFT_ITERATIONS):
+        value, slope = 0.0, 0.0
+        for i in range(3):
+            below = s + (half[i] * half[i] - least)
+            if p[i] != 0.0 and below > 0.0:
+                term = (half[i] * p[i] / below) ** 2
+                value, slope = value + term, slope + term / below
+        if value <= 1.0:
+            break
+        longer = s + value * (np.sqrt(value) - 1.0) / slope
+        if longer <= s:
+            break
+        s = longer
+    return s
+
+
+@kernel
+def _nearest_on_ellipsoid(half, p):
+    """The feature is the whole surface. Where several points are nearest (inside, on an axis), one of them counts."""
+    low = 0 if half.x <= half.y and half.x <= half.z else (1 if half.y <= half.z else 2)
+    least = half[low] * half[low]
+    s, x, y, z, rest = _ellipsoid_shift(half, p, least), 0.0, 0.0, 0.0, 1.0
+    for i in range(3):
+        below = s + (half[i] * half[i] - least)
+        share = half[i] * p[i] / below if below > 0.0 else 0.0  # x_i / e_i
+        rest -= share * share
+        x, y, z = share if i == 0 else x, share if i == 1 else y, share if i == 2 else z
+    if s == 0.0:  # the root is not above 0: the nearest point lies aside of the point, along the shortest axis
+        aside = np.sqrt(max(rest, 0.0))
+        x, y, z = aside if low == 0 else x, aside if low == 1 else y, aside if low == 2 else z
+    foot = Vec3(half.x * x, half.y * y, half.z * z)
+    normal = _unit(Vec3(x / half.x, y / half.y, z / half.z), Vec3(0.0, 0.0, 1.0))
+    return Nearest(dot(p - foot, normal), normal, Feature(0, 0, 0))
+
+
+@kernel
+def _ellipsoid_feature(half, near, p):
+    """Where the point has passed to the other side of the ellipsoid, the height over a tangent plane counts."""
+    n, found = near.normal, _nearest_on_ellipsoid(half, p)
+    if dot(found.normal, n) > 0.0:
+        return found.distance
+    return dot(p, n) - norm(Vec3(half.x * n.x, half.y * n.y, half.z * n.z))
 
 
 @kernel(inline="always")

@@ -2,7 +2,8 @@
 
 The core of a sphere is a point, that of a capsule a segment; other shapes are their own core, with radius zero. A
 convex solid of revolution about z with two flat ends and a straight side is described by its two rims: all contact
-kernels ask `has_rims` and `rims` about it, and only the distances of `point_distance` depend on its kind.
+kernels ask `has_rims` and `rims` about it, and only the distances of `point_distance` depend on its kind. A strictly
+convex core touches with one point, the foremost one along the normal: kernels ask `is_smooth` and `foremost_point`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, SPHERE
-from ..geometry.vectors import Pose, Vec3, dot, row3, to_local
+from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE
+from ..geometry.vectors import Pose, Vec3, dot, norm, row3, to_local
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .poses import world_point
+
+AXIS_ENDS, SPREAD = 6, 14  # directions of `spread_direction`: along the axes, and all of them
 
 
 class Core(NamedTuple):
     """A convex shape in its own frame; the arrays are views of the table of shapes, and empty for round shapes."""
 
-    kind: int  # SPHERE .. CONE
+    kind: int  # SPHERE .. ELLIPSOID
     size: Vec3  # see Shapes3D
     radius: float  # around the core
     reach: float  # largest distance of the shape from its origin
@@ -79,6 +82,12 @@ def has_rims(kind):
 
 
 @kernel
+def is_smooth(kind):
+    """Whether cores of this kind are strictly convex, so that a direction has one foremost point."""
+    return kind in (SPHERE, ELLIPSOID)
+
+
+@kernel
 def rims(kind, size):
     """The rims of a shape of a kind that has them."""
     a, b, c = size[0], size[1], size[2]
@@ -91,7 +100,7 @@ def rims(kind, size):
 @kernel
 def is_curved(core):
     """Whether the core has a curved surface: the differences of such cores have no flat faces to settle on."""
-    return has_rims(core.kind)
+    return has_rims(core.kind) or core.kind == ELLIPSOID
 
 
 @kernel
@@ -124,7 +133,22 @@ def foremost_point(kind, size, vertex, d):
         upper = (ends.top - ends.bottom) * across + (ends.high - ends.low) * d.z >= 0.0
         radius, z = (ends.top, ends.high) if upper else (ends.bottom, ends.low)
         return Vec3(radius * d.x / across, radius * d.y / across, z) if across > 0.0 else Vec3(0.0, 0.0, z)
+    if kind == ELLIPSOID:  # the foremost point of the unit ball along the stretched direction, stretched
+        a = Vec3(size.x * d.x, size.y * d.y, size.z * d.z)
+        length = norm(a)
+        a = a / length if length > 0.0 else Vec3(1.0, 0.0, 0.0)
+        return Vec3(size.x * a.x, size.y * a.y, size.z * a.z)
     return row3(vertex, foremost_vertex(vertex, d))
+
+
+@kernel
+def spread_direction(k):
+    """Unit vector k of SPREAD: both ends of the axes, then the diagonals of the octants."""
+    if k < 6:
+        sign = 1.0 if k % 2 == 0 else -1.0
+        return Vec3(sign if k < 2 else 0.0, sign if 2 <= k < 4 else 0.0, sign if k >= 4 else 0.0)
+    part = np.sqrt(1.0 / 3.0)
+    return Vec3(part if k & 1 else -part, part if k & 2 else -part, part if k & 4 else -part)
 
 
 @kernel(inline="always")

@@ -2,7 +2,7 @@
 
 Spheres and capsules are represented by points of their core and a radius around them. A shape with rims has fixed
 points on both rims, and a line of points on its round side. These are not material points: while the body rolls, they
-stay where it is nearest to the mesh.
+stay where it is nearest to the mesh. A smooth shape has only such points, sought from several directions.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.shapes import CAPSULE, MESH, SPHERE
-from ..geometry.vectors import Vec3, norm, put_row, row3, to_local
+from ..geometry.vectors import Vec3, dot, norm, put_row, row3, to_local
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .features import UPRIGHT
 from .grid_distance import grid_distance
 from .poses import world_point
-from .support import has_rims, is_rounded, rims
+from .support import SPREAD, foremost_point, has_rims, is_rounded, is_smooth, rims, spread_direction
 
 MOST_POINTS = 65  # of a capsule's core, or of a shape with rims
 _RIM_POINTS = 16  # points on each rim
 _FRONT_ITERATIONS = 3  # for the foremost point of a rim
+_DESCENTS = 8  # for the point of a smooth shape that is nearest to a mesh
+_STEADY_COSINE = 1.0 - 1e-14  # cosine above which two directions on that way are equal
+_SAME_NEAREST_POINT = 0.02  # distance, relative to the size of a smooth shape, up to which two such points are one
 _NOWHERE = 1e100  # coordinate of points that do not count
 
 
@@ -53,12 +56,14 @@ def point_room():
 def surface_points(shapes, shape, spacing, room):
     """The points of a shape: from its table, or written to `room`, where they are about `spacing` apart.
 
-    Those on the side of a shape with rims are left to `put_front`.
+    Those on the side of a shape with rims are left to `put_front`, those of a smooth shape to `put_nearest`.
     """
     kind, size = shapes.kind[shape], row3(shapes.size, shape)
-    if is_rounded(kind) or has_rims(kind):
+    if is_rounded(kind) or has_rims(kind) or is_smooth(kind):
         if has_rims(kind):
             count, links = _put_rims(rims(kind, size), spacing, room)
+        elif not is_rounded(kind):
+            count, links = SPREAD, 0
         else:
             count = _put_core(size.y if kind == CAPSULE else 0.0, spacing, room)
             links = count - 1
@@ -160,6 +165,33 @@ def put_front(points, place, ends, grid, at, margin):
                     points.later[i, 2] = _NOWHERE
 
 
+@kernel
+def put_nearest(points, place, core, grid, at, fresh):
+    """Writes the points of a smooth core at which it is nearest to the mesh of a grid to `place`, one for each start.
+
+    Each step goes to the foremost point against the normal of the mesh; the lowest point on the way counts, because
+    steps around a sharp ridge do not settle. Starts are SPREAD directions if `fresh`, else the outward directions found
+    before. Of points that coincide, the first counts. `at` maps the frame of the shape to the mesh's.
+    """
+    for k in range(points.end):
+        d = spread_direction(k) if fresh else row3(points.outward, k)
+        best, least, outward = Vec3(0.0, 0.0, _NOWHERE), np.inf, d
+        for _ in range(_DESCENTS):
+            p = foremost_point(core.kind, core.size, core.vertex, d)
+            near = grid_distance(grid, world_point(at, p), False)
+            if near.distance < least:
+                best, least, outward = p, near.distance, d
+            inward = to_local(at.turn, near.normal)
+            if dot(inward, d) < -_STEADY_COSINE:
+                break
+            d = -inward
+        for i in range(k if fresh else 0):
+            if norm(row3(place, i) - best) <= _SAME_NEAREST_POINT * core.reach:
+                best = Vec3(0.0, 0.0, _NOWHERE)
+        put_row(place, k, best)
+        put_row(points.outward, k, outward)
+
+
 # ---- points that represent a shape in the swept test against a mesh
 
 
@@ -173,6 +205,8 @@ def sample_count(shapes, shape):
         return 9
     if has_rims(kind):
         return 17
+    if is_smooth(kind):
+        return SPREAD + 1
     return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
 
 
@@ -191,4 +225,8 @@ def sample_point(shapes, shape, k):
         top, high, bottom, low = rims(kind, size)
         radius, z = (top, high) if k < 8 else (bottom, low)
         return Vec3(radius * np.cos(angle), radius * np.sin(angle), z), 0.0
+    if is_smooth(kind):
+        if k == SPREAD:
+            return Vec3(0.0, 0.0, 0.0), 0.0
+        return foremost_point(kind, size, shapes.vertex, spread_direction(k)), 0.0
     return row3(shapes.vertex, shapes.vertex_ptr[shape] + k), 0.0

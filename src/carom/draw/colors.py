@@ -340,7 +340,8 @@ def _smallest(run: Trajectory, quantity: Quantity) -> float:
 
 
 def _categories(run: Trajectory, quantity: Quantity) -> Legend:
-    values = np.unique(quantity.values(run, 0).astype(int))
+    found, free = quantity.values(run, 0).astype(int), _fixed(run).free
+    values = np.unique(found)
     if quantity.name == "group":
         names = [bodies.name or f"group {k}" for k, bodies in enumerate(run.scene.groups)]
         labels = [names[v] if v < len(names) else f"group {v}" for v in values]
@@ -348,7 +349,9 @@ def _categories(run: Trajectory, quantity: Quantity) -> Legend:
         labels = [f"{v}" for v in values]
     if len(labels) > LEGEND:
         labels, values = [*labels[: LEGEND - 1], "…"], values[:LEGEND]
-    return Legend(quantity.label, labels, category_colors(values))
+    shown = category_colors(values)
+    shown[~np.isin(values, found[free])] = FIXED  # as the bodies
+    return Legend(quantity.label, labels, shown)
 
 
 def ticks(low: float, high: float, count: int = 4, whole: bool = False) -> list[float]:

@@ -14,13 +14,14 @@ from .mass_properties import principal_axes
 from .rotations import quaternion_of
 
 DISC, POLYGON = 0, 1  # kinds of shapes in 2D
-SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH, CONE = 0, 1, 2, 3, 4, 5, 6  # and in 3D; files contain these numbers
+SPHERE, BOX, CAPSULE, CYLINDER, HULL, MESH, CONE, ELLIPSOID = range(8)  # and in 3D; files contain these numbers
 PLURALS = {
     SPHERE: "spheres",
     BOX: "boxes",
     CAPSULE: "capsules",
     CYLINDER: "cylinders",
     CONE: "cones",
+    ELLIPSOID: "ellipsoids",
     HULL: "hulls",
     MESH: "meshes",
 }
@@ -44,7 +45,7 @@ class Shapes3D(NamedTuple):
     A body owns parts, and a part refers to a shape; equal bodies share shapes. A shape is given in its own frame. A
     part places it in the body's frame, whose origin is the center of mass and whose axes are the principal axes of
     inertia. Sizes of shapes: sphere (r, 0, 0), box half edges, capsule and cylinder (r, half length, 0) along z, cone
-    (radius of the base, half length, radius of the top) along z.
+    (radius of the base, half length, radius of the top) along z, ellipsoid half axes along x, y, z.
     """
 
     # bodies
@@ -57,7 +58,7 @@ class Shapes3D(NamedTuple):
     place: Floats  # (p, 3) origin of the shape's frame, in the body's frame
     turn: Floats  # (p, 3, 3) rotation matrix from the shape's frame to the body's
     # shapes
-    kind: NDArray[np.int8]  # (f,) SPHERE .. CONE
+    kind: NDArray[np.int8]  # (f,) SPHERE .. ELLIPSOID
     size: Floats  # (f, 3)
     reach: Floats  # (f,) largest distance from the shape's origin
     vertex_ptr: Ints  # (f + 1,) vertices of boxes and hulls, sample points of meshes
@@ -98,7 +99,7 @@ def _none(width: int = 3) -> Floats:
 class Shape:
     """One convex solid or mesh in its own frame, whose origin is its center of mass."""
 
-    kind: int  # SPHERE .. CONE
+    kind: int  # SPHERE .. ELLIPSOID
     size: tuple[float, float, float]
     reach: float  # largest distance from the origin
     inner: float  # half of the smallest width

@@ -1,4 +1,4 @@
-"""The solids that a few sizes describe: sphere, box, capsule, cylinder and cone.
+"""The solids that a few sizes describe: sphere, box, capsule, cylinder, cone and ellipsoid.
 
 One entry of `SOLIDS` has all that the rest of the package asks about such a solid outside of contact kernels: its
 volume, moments and bounds, its support function, and a triangulated surface for drawing. All are given in the frame of
@@ -16,7 +16,7 @@ import numpy as np
 from ..solvers.rows import Floats, Ints
 from .hulls import box, fans
 from .rotations import turned_back
-from .shapes import BOX, CAPSULE, CONE, CYLINDER, HULL, SPHERE, Placed, Shape, Shapes3D
+from .shapes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, SPHERE, Placed, Shape, Shapes3D
 from .surfaces import icosphere, joined, revolved
 
 Size = Floats | tuple[float, float, float]
@@ -103,6 +103,24 @@ def _cone_support(size: Size, d: Floats) -> float:
     return max(float(size[2]) * across + high * float(d[2]), float(size[0]) * across + low * float(d[2]))
 
 
+def ellipsoid(half_axes: Floats) -> Shape:
+    """An ellipsoid with half axes along x, y and z: a unit ball, stretched along its axes."""
+    a, b, c = (float(s) for s in half_axes)
+    return Shape(
+        kind=ELLIPSOID,
+        size=(a, b, c),
+        reach=max(a, b, c),
+        inner=min(a, b, c),
+        volume=4.0 / 3.0 * np.pi * a * b * c,
+        inertia=0.2 * np.diag([b * b + c * c, a * a + c * c, a * a + b * b]),
+    )
+
+
+def _ellipsoid_surface(size: Size) -> Triangles:
+    vertices, faces = icosphere(1.0, _SPHERE_LEVEL)
+    return vertices * np.asarray(size), faces
+
+
 def _box_surface(size: Size) -> Triangles:
     shape = box(2.0 * np.asarray(size))
     return shape.vertices, fans(shape.loops)
@@ -162,6 +180,12 @@ SOLIDS: dict[int, Solid] = {
         _cylinder_surface,
     ),
     CONE: Solid("cone", cone, _cone_support, _cone_surface),
+    ELLIPSOID: Solid(
+        "ellipsoid",
+        ellipsoid,
+        lambda size, d: float(np.linalg.norm(np.asarray(size) * d)),
+        _ellipsoid_surface,
+    ),
 }
 
 

@@ -146,3 +146,31 @@ def joined(surfaces: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
 def _check_positive(field: str, value: float) -> None:
     if not (np.isfinite(value) and value > 0.0):
         raise ProblemError(field, value, "a finite number above 0")
+
+
+def height_field(heights: Floats, spacing: float, bottom: float) -> tuple[Floats, Ints]:
+    """Closed surface of the solid under heights (nx, ny) at (i, j) times `spacing`, down to z = `bottom`.
+
+    A cell of four heights is two triangles; the diagonal between them is the one whose ends differ less in height, so
+    that a mirrored field has the mirrored surface.
+    """
+    nx, ny = heights.shape
+    i, j = np.meshgrid(np.arange(nx), np.arange(ny), indexing="ij")
+    top = np.stack([spacing * i, spacing * j, heights], axis=-1).reshape(-1, 3)
+    vertices = np.concatenate([top, top * [1.0, 1.0, 0.0] + [0.0, 0.0, bottom]])
+    number = (i * ny + j)[:-1, :-1].reshape(-1)
+    a, b, c, d = number, number + ny, number + ny + 1, number + 1  # counterclockwise from above
+    along = np.abs(top[a, 2] - top[c, 2]) <= np.abs(top[b, 2] - top[d, 2])  # the diagonal from a to c
+    upper = np.concatenate(
+        [
+            np.where(along[:, None], np.stack([a, b, c], axis=1), np.stack([a, b, d], axis=1)),
+            np.where(along[:, None], np.stack([a, c, d], axis=1), np.stack([b, c, d], axis=1)),
+        ]
+    )
+    rim = np.concatenate(
+        [np.arange(nx) * ny, (nx - 1) * ny + np.arange(1, ny), np.arange(nx - 2, -1, -1) * ny + ny - 1,
+         np.arange(ny - 2, 0, -1)]
+    )  # fmt: skip
+    after, below = np.roll(rim, -1), nx * ny
+    sides = [np.stack([rim, rim + below, after + below], axis=1), np.stack([rim, after + below, after], axis=1)]
+    return vertices, np.concatenate([upper, upper[:, ::-1] + below, *sides])

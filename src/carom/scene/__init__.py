@@ -1,40 +1,26 @@
-"""Scenes: the description of an experiment before anything moves."""
+"""Scenes: the description of an experiment before anything moves.
 
-from .boundaries import Container, Drum, Funnel, Periodic, Plane, Segment, Shell, Tube
+Shapes and boundaries are listed by their own modules.
+"""
+
+from . import boundaries, shapes
+from .boundaries import *  # noqa: F403
 from .model import FREE, Bodies, Material, Scene
 from .motion import FIXED, Motion, Moving, Rotating, Scripted, Table, Vibrating
-from .shapes import Box, Capsule, Compound, Cone, Cylinder, Disc, Hull, Mesh, Part, Polygon, Rectangle, Sphere
+from .shapes import *  # noqa: F403
 
 __all__ = [
     "FIXED",
     "FREE",
     "Bodies",
-    "Box",
-    "Capsule",
-    "Compound",
-    "Cone",
-    "Container",
-    "Cylinder",
-    "Disc",
-    "Drum",
-    "Funnel",
-    "Hull",
     "Material",
-    "Mesh",
     "Motion",
     "Moving",
-    "Part",
-    "Periodic",
-    "Plane",
-    "Polygon",
-    "Rectangle",
     "Rotating",
     "Scene",
     "Scripted",
-    "Segment",
-    "Shell",
-    "Sphere",
     "Table",
-    "Tube",
     "Vibrating",
 ]
+__all__ += boundaries.__all__
+__all__ += shapes.__all__

@@ -1,4 +1,4 @@
-"""Boundaries of 2D and 3D scenes: plane, container, drum, segment, tube, shell, funnel; and periodic sides.
+"""Boundaries of 2D and 3D scenes: plane, container, drum, segment, tube, shell, funnel, height field; periodic sides.
 
 Boundaries push bodies and are not pushed. The number of components of their vectors is the dimension of the scene.
 Other static or scripted geometry (a box, a mesh) is a group of bodies with a motion.
@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, TypeVar
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..errors import ProblemError
-from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf, Whole
-from .fields import ONLY_3D, KindOf, check_fields, fields_of
+from ..solvers.rows import Floats
+from .checks import AXIS, DIRECTION, FLAG, INTERVAL, NUMBER, POINT, POSITIVE, TEXT, Choice, VectorOf, Where, Whole
+from .fields import ONLY_3D, KindOf, check_fields, fields_of, plain
+from .heights import HEIGHTS
 from .motion import FIXED, MOTION, Motion
-from .shapes import Compound, Hull, Part
+from .shapes import Compound, Hull, Mesh, Part
+
+# All that `carom.scene` passes on.
+__all__ = ["Container", "Drum", "Funnel", "HeightField", "Periodic", "Plane", "Segment", "Shell", "Tube"]
 
 Vector = tuple[float, ...]
 Material = Annotated[str, TEXT]
@@ -240,7 +246,96 @@ class Funnel(Boundary):
         return Compound(parts), (point[0], point[1], point[2] + float(center[2]))
 
 
-KINDS: dict[str, type[Boundary]] = {c.kind: c for c in (Plane, Container, Drum, Segment, Tube, Shell, Funnel)}
+STRAIGHT_CHAIN = 1e-12  # change of slope up to which two segments are one: a disc would notice the end of a segment
+MOST_FIELD_NODES = 5_000_000  # of the signed distance grid of a height field: 40 MB
+
+
+@dataclass(frozen=True)
+class HeightField(Boundary):
+    """Ground given by heights at equal distances along x, in 3D along x and y; upwards is along y in 2D, z in 3D.
+
+    In 2D it is a chain of segments, which push on both sides. In 3D it is a solid that nothing can push: under each
+    cell of four heights two triangles, down to `depth` below the lowest height. Its contacts come from a signed
+    distance grid with cells of the width `cell`: exact within flat parts, rounded within a cell of an edge. That body
+    comes after the declared ones in the arrays of a run. A rotation without `about` is about its center of mass, in 2D
+    about the middle of the chain.
+    """
+
+    kind: ClassVar[str] = "height_field"
+    heights: Annotated[Any, HEIGHTS, "along x; in 3D heights[i][j] at the place i along x and j along y"]
+    spacing: Annotated[float, POSITIVE, "distance between neighboring heights"]
+    point: Annotated[Vector | None, POINT, "place of the first height if that is 0, the origin by default"] = None
+    depth: Annotated[float | None, POSITIVE, "below the lowest height, four times spacing by default", ONLY_3D] = None
+    cell: Annotated[float | None, POSITIVE, "of the distance grid, half of spacing by default", ONLY_3D] = None
+    material: Material = "default"
+    motion: Moves = FIXED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "heights", HEIGHTS.read(plain(self.heights), Where()))  # numbers, whatever was given
+        heights = np.array(self.heights)
+        if heights.ndim == 1:
+            return
+        cell, depth = self._sizes()
+        if cell > 0.5 * depth:
+            raise ProblemError("boundary.cell", cell, f"at most half of depth = {depth:g}")
+        sides = (*(self.spacing * (n - 1) for n in heights.shape), float(np.ptp(heights)) + depth)
+        nodes = float(np.prod([side / cell + 5.0 for side in sides]))
+        if nodes > MOST_FIELD_NODES:
+            least = 1.1 * cell * (nodes / MOST_FIELD_NODES) ** (1.0 / 3.0)
+            wanted = f"at least about {least:.2g}, for a distance grid of at most {MOST_FIELD_NODES:,} nodes"
+            raise ProblemError("boundary.cell", cell, wanted)
+
+    def _sizes(self) -> tuple[float, float]:
+        """Cell and depth in 3D, with their defaults."""
+        cell = 0.5 * self.spacing if self.cell is None else self.cell
+        return cell, 4.0 * self.spacing if self.depth is None else self.depth
+
+    def in_dimension(self, dimension: int, path: str = "boundary") -> HeightField:
+        super().in_dimension(dimension, path)
+        if np.ndim(self.heights) != dimension - 1:
+            wanted = f"{HEIGHTS.words(Where(dimension))}: the scene is {dimension}D"
+            raise ProblemError(f"{path}.heights", "a list of lists" if dimension == 2 else "a single list", wanted)
+        return replace(self, point=(0.0,) * dimension if self.point is None else self.point)
+
+    def pivot(self, dimension: int) -> Vector | None:
+        if dimension == 3:
+            return None
+        chain = self._chain()
+        return (float(0.5 * (chain[0, 0] + chain[-1, 0])), float(chain[:, 1].mean()))
+
+    def _chain(self) -> Floats:
+        """In 2D the places (n, 2) of the heights."""
+        x, y = self.in_dimension(2).point or (0.0, 0.0)
+        heights = np.array(self.heights)
+        return np.stack([x + self.spacing * np.arange(len(heights)), y + heights], axis=1)
+
+    def sides(self, dimension: int) -> tuple[Segment, ...]:
+        """In 2D the segments between neighbors, along x; those that continue straight are one. In 3D none."""
+        if dimension == 3:
+            return ()
+        chain, bends = self._chain(), np.abs(np.diff(self.heights, 2)) > STRAIGHT_CHAIN * self.spacing
+        ends = [(float(x), float(y)) for x, y in chain[np.concatenate([[True], bends, [True]])]]
+        return tuple(Segment(a, b, self.material, self.motion) for a, b in pairwise(ends))
+
+    def solid(self, dimension: int) -> tuple[Compound, Vector] | None:
+        """In 3D the ground under the heights as a mesh."""
+        if dimension == 2:
+            return None
+        from ..geometry.mass_properties import mass_properties  # other scenes do not need them
+        from ..geometry.surfaces import height_field
+
+        x, y, z = self.in_dimension(3).point or (0.0, 0.0, 0.0)
+        heights, (cell, depth) = np.array(self.heights), self._sizes()
+        vertices, faces = height_field(heights, self.spacing, float(heights.min()) - depth)
+        center = mass_properties(vertices, faces)[1]
+        ground = Part(Mesh(vertices=vertices, faces=faces, spacing=cell, repair=False))
+        return Compound([ground]), (x + float(center[0]), y + float(center[1]), z + float(center[2]))
+
+
+KINDS: dict[str, type[Boundary]] = {
+    c.kind: c for c in (Plane, Container, Drum, Segment, Tube, Shell, Funnel, HeightField)
+}
 BOUNDARY = KindOf(KINDS)
 
 

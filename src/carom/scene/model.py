@@ -155,7 +155,8 @@ class Scene(Shown):
             found = boundary.solid(self.dimension) if isinstance(boundary, Boundary) else None
             if found is not None:
                 shape, place = found[0], np.array([found[1]])
-                out.append(Bodies(shape, place, material=boundary.material, motion=boundary.motion, name=boundary.kind))
+                name = boundary.kind.replace("_", " ")
+                out.append(Bodies(shape, place, material=boundary.material, motion=boundary.motion, name=name))
         return out
 
     @property

@@ -14,7 +14,7 @@ from ..geometry.meshes import Surface, check_faces, convex_shape, mesh_shape, ou
 from ..geometry.shapes import Placed, Properties, Shape, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
 from ..geometry.solids import SOLID_NAMES, Extent, make_solid, sphere
 from ..solvers.rows import Floats, Ints
-from .checks import Check, Number
+from .checks import Check, Number, VectorOf
 from .fields import fields_of
 from .numbers import array, scalar
 from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
@@ -111,12 +111,13 @@ def _sphere(radius: float, shapes: ShapeList) -> int:
 
 
 def _size(path: str, value: Any, check: Check) -> float | Floats:
-    """A length above 0 (or from 0 up, if its check says so), or three edge lengths."""
+    """A length above 0 (or from 0 up, if its check says so), or three of them."""
     if isinstance(check, Number):
         return scalar(path, value, 0.0, above=check.above)
-    size = array(path, value, (3,), "three edge lengths above 0")
+    assert isinstance(check, VectorOf)
+    size = array(path, value, (3,), check.text)
     if not (size > 0.0).all():
-        raise ProblemError(path, value, "three edge lengths above 0")
+        raise ProblemError(path, value, check.text)
     return size
 
 

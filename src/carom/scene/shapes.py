@@ -13,11 +13,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..errors import ProblemError
+from ..geometry.polygons import convex_polygon, polygon_moments
 from ..solvers.rows import Floats, Ints
 from .checks import (
     AXIS,
@@ -35,6 +36,7 @@ from .checks import (
     VERTICES,
     Check,
     ListOf,
+    Number,
     Remark,
     Schema,
     VectorOf,
@@ -42,7 +44,37 @@ from .checks import (
     refuse,
     suggestion,
 )
-from .fields import ONLY_3D, Field, Fields, TableOf, construct, fields_of, plain, read_fields, reference
+from .fields import (
+    ONLY_3D,
+    Field,
+    Fields,
+    TableOf,
+    check_fields,
+    construct,
+    fields_of,
+    plain,
+    read_fields,
+    reference,
+)
+from .numbers import scalar
+
+# All that `carom.scene` passes on; the order is alphabetical.
+__all__ = [
+    "Box",
+    "Capsule",
+    "Compound",
+    "Cone",
+    "Cylinder",
+    "Disc",
+    "Ellipse",
+    "Ellipsoid",
+    "Hull",
+    "Mesh",
+    "Part",
+    "Polygon",
+    "Rectangle",
+    "Sphere",
+]
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # (w, x, y, z)
@@ -77,6 +109,22 @@ class Solid(Shape):
     dimension: ClassVar[int] = 3
 
 
+class Outline(NamedTuple):
+    """What the contact kernels know of a 2D shape other than a disc, and what its mass follows from."""
+
+    vertices: Floats  # (k, 2) of a strictly convex polygon, counterclockwise, about the center of mass
+    area: float
+    moment: float  # second moment of area about the center of mass
+
+
+class Figure(Shape):
+    """Base of the 2D shapes other than discs."""
+
+    def outline(self, path: str) -> Outline:
+        """The outline; `path` begins the fields that errors name."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Disc(Shape):
     """Discs. `radius` is one number, or one per body."""
@@ -86,7 +134,7 @@ class Disc(Shape):
 
 
 @dataclass(frozen=True)
-class Rectangle(Shape):
+class Rectangle(Figure):
     """Rectangles, in scene files `size = [width, height]`."""
 
     kind: ClassVar[str] = "rectangle"
@@ -104,13 +152,58 @@ class Rectangle(Shape):
     def to_file(self, folder: Path) -> dict[str, Any]:
         return {"size": [float(self.width), float(self.height)]}
 
+    def outline(self, path: str) -> Outline:
+        w, h = (scalar(f"{path}.{name}", getattr(self, name), 0.0, above=True) for name in ("width", "height"))
+        corners = 0.5 * np.array([[-w, -h], [w, -h], [w, h], [-w, h]])
+        return Outline(corners, w * h, w * h * (w * w + h * h) / 12.0)
+
 
 @dataclass(frozen=True)
-class Polygon(Shape):
+class Polygon(Figure):
     """A convex polygon, vertices counterclockwise. It is moved so that its center of mass is the origin."""
 
     kind: ClassVar[str] = "polygon"
     vertices: Annotated[Sequence[tuple[float, float]], VERTICES]  # (k, 2)
+
+    def outline(self, path: str) -> Outline:
+        corners = convex_polygon(self.vertices, f"{path}.vertices")
+        area, _, moment = polygon_moments(corners)
+        return Outline(corners, area, moment)
+
+
+@dataclass(frozen=True)
+class Ellipse(Figure):
+    """An ellipse with half axes along x and y.
+
+    For contacts it is a polygon with the area of the ellipse: a regular polygon, stretched along both axes, whose
+    number of vertices is the least multiple of four such that no point of it is farther from the ellipse than
+    `tolerance` times the larger half axis. Mass and moment of inertia are those of the ellipse.
+    """
+
+    kind: ClassVar[str] = "ellipse"
+    half_axes: Annotated[tuple[float, float], VectorOf(2, "two half axes [x, y], both above 0", positive=True)]
+    tolerance: Annotated[float, Number(1e-5, 0.1), "distance of the outline from the ellipse"] = 1e-3
+
+    def outline(self, path: str) -> Outline:
+        check_fields(self, path)
+        (a, b), count = self.half_axes, 8
+        while _ellipse_error(count) > self.tolerance:
+            count += 4
+        # Vertices lie halfway between the axes: a resting ellipse lies on an edge.
+        angle = 2.0 * np.pi * (np.arange(count) + 0.5) / count
+        vertices = _polygon_radius(count) * np.stack([a * np.cos(angle), b * np.sin(angle)], axis=1)
+        return Outline(vertices, np.pi * a * b, 0.25 * np.pi * a * b * (a * a + b * b))
+
+
+def _polygon_radius(count: int) -> float:
+    """Distance of the vertices of a regular polygon with the area of the unit circle from its center."""
+    return float(np.sqrt(np.pi / count / (np.sin(np.pi / count) * np.cos(np.pi / count))))
+
+
+def _ellipse_error(count: int) -> float:
+    """Largest distance of that polygon from the unit circle, outside at a vertex or inside at the middle of an edge."""
+    radius = _polygon_radius(count)
+    return max(radius - 1.0, 1.0 - radius * float(np.cos(np.pi / count)))
 
 
 @dataclass(frozen=True)
@@ -159,6 +252,14 @@ class Cone(Solid):
     radius: Annotated[float, POSITIVE]
     length: Annotated[float, POSITIVE]
     top_radius: Annotated[float, NOT_NEGATIVE, "radius of the flat top; 0 for a tip"] = 0.0
+
+
+@dataclass(frozen=True)
+class Ellipsoid(Solid):
+    """An ellipsoid with half axes along x, y and z."""
+
+    kind: ClassVar[str] = "ellipsoid"
+    half_axes: Annotated[Vector3, VectorOf(3, "three half axes [x, y, z], all above 0", positive=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +380,11 @@ def _part_to_file(part: Part, folder: Path) -> dict[str, Any]:
 
 
 KINDS: dict[str, type[Shape]] = {
-    c.kind: c for c in (Disc, Rectangle, Polygon, Sphere, Box, Capsule, Cylinder, Cone, Hull, Mesh, Compound)
+    c.kind: c
+    for c in (
+        *(Disc, Rectangle, Polygon, Ellipse),
+        *(Sphere, Box, Capsule, Cylinder, Cone, Ellipsoid, Hull, Mesh, Compound),
+    )
 }
 
 
@@ -376,7 +481,7 @@ def _owners(key: str) -> tuple[str, ...]:
     return tuple(kind for kind, shape in KINDS.items() if key in shape.file_fields())
 
 
-_COUNTERPARTS = {"disc": "sphere", "rectangle": "box", "polygon": "hull"}  # of 2D shapes in 3D
+_COUNTERPARTS = {"disc": "sphere", "rectangle": "box", "polygon": "hull", "ellipse": "ellipsoid"}  # of 2D shapes in 3D
 _COUNTERPARTS |= {solid: flat for flat, solid in _COUNTERPARTS.items()}
 
 

@@ -21,7 +21,7 @@ from .balls import (
 from .bricks import from_tower
 from .drum import butterfly, drop, energy_drum, gas, splash
 from .granular import granular_wave, granular_wave_2d, maxwells_demon, vibrated_layer
-from .packings import cross_packing, cube_packing, repose, sphere_packing
+from .packings import cross_packing, cube_packing, pebbles, repose, sphere_packing
 from .rabbits import dolls, rabbit_pile, rabbits_and_pawns, rabbits_in_pot, two_rabbits_box
 from .rube_goldberg import rube_goldberg
 from .sliding import rolling_disc, rolling_sphere, sliding_block, sliding_box, spinning_box, spinning_top_free
@@ -117,6 +117,7 @@ SCENES: dict[str, Entry] = {
     "cross_packing": Entry(
         cross_packing, "crosses of three bars fall into a container", lambda p: p["count"], {"count": 12, "side": 4.0}
     ),
+    "pebbles": Entry(pebbles, "ellipsoids fall on uneven ground, a height field", lambda p: p["count"], {"count": 6}),
     "repose": Entry(
         repose,
         "a pile flows out when a gate is lifted",
@@ -198,6 +199,7 @@ __all__ = [
     "maxwells_demon",
     "newtons_cradle",
     "newtons_cradle_disturbed",
+    "pebbles",
     "pool_break",
     "pool_break_3d",
     "rabbit_pile",

@@ -1,4 +1,5 @@
-"""Packings of spheres, cubes and crosses, and the slope that is left when a gate is lifted (Tang 2014, s. 7.4, 7.5)."""
+"""Packings of spheres, cubes and crosses, and the slope that is left when a gate is lifted (Tang 2014, s. 7.4, 7.5);
+pebbles that gather in a hollow."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..scene.boundaries import Container
+from ..scene.boundaries import Container, HeightField
 from ..scene.generators import random_orientations
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
-from ..scene.shapes import UNTURNED, Box, Compound, Part, Solid, Sphere
+from ..scene.shapes import UNTURNED, Box, Compound, Ellipsoid, Part, Solid, Sphere
 from . import checks
 from .granular import grains, lattice
 
@@ -165,4 +166,47 @@ def repose(
         stepper="drift_safe",
         law="qce",
         description=f"{count} {shape} behind a gate that is lifted.",
+    )
+
+
+@checks.recorded
+def pebbles(
+    *,
+    count: int = 48,
+    restitution: float = 0.2,
+    friction: float = 0.5,
+    hills: float = 0.12,
+    seed: int = 0,
+) -> Scene:
+    """Ellipsoids of three kinds fall on uneven ground, roll into its hollow and come to rest on their flat sides.
+
+    The ground is a height field of 41 x 41 heights: a bowl with hills of the height `hills`. Orientations and
+    velocities at the start are random, from `seed`.
+    """
+    count, hills = checks.whole("count", count, 3), checks.between("hills", hills, 0.0, 0.5)
+    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    spacing, nodes = 0.2, 41
+    x = spacing * (np.arange(nodes) - nodes // 2)
+    bowl = 0.07 * (x[:, None] ** 2 + x[None, :] ** 2)
+    uneven = hills * np.sin(2.1 * x + 0.7)[:, None] * np.cos(1.8 * x - 0.4)[None, :]
+    ground = HeightField((bowl + uneven).tolist(), spacing, (float(x[0]), float(x[0]), 0.0), depth=0.8)
+    place = lattice(count, 4.0, 1.0) + np.array([0.0, 0.0, 1.2])
+    turns, speeds = random_orientations(count, chance), chance.uniform(-0.5, 0.5, (count, 3))
+    kinds = {"flat": (0.42, 0.34, 0.16), "long": (0.46, 0.22, 0.2), "round": (0.32, 0.28, 0.24)}
+    bodies = [
+        Bodies(Ellipsoid(size), place[k::3], speeds[k::3], orientation=turns[k::3], name=name)
+        for k, (name, size) in enumerate(kinds.items())
+    ]
+    return Scene(
+        name="pebbles",
+        bodies=bodies,
+        boundaries=[ground],
+        materials={"default": grains(restitution, friction)},
+        gravity=(0.0, 0.0, -9.81),
+        step=1.0 / 300.0,
+        duration=4.0,
+        frame_rate=25.0,
+        stepper="drift_safe",
+        law="gr",
+        description=f"{count} ellipsoids fall on uneven ground and roll into its hollow.",
     )

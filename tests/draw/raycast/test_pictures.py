@@ -20,7 +20,7 @@ from carom.geometry import rotations
 from carom.geometry.vectors import Vec3
 from carom.scene import Bodies, Scene
 from carom.scene.boundaries import Container, Plane, Shell, Tube
-from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Hull, Part, Sphere
+from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Part, Sphere
 
 ROWS = 240
 TETRAHEDRON = 0.7 * np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], float)
@@ -48,6 +48,8 @@ def within(shape, points):
         up = z - cone_base(shape)
         radius = shape.radius + (shape.top_radius - shape.radius) * up / shape.length
         return (np.hypot(x, y) <= radius) & (up >= 0.0) & (up <= shape.length)
+    if isinstance(shape, Ellipsoid):
+        return ((points / shape.half_axes) ** 2).sum(axis=1) <= 1.0
     if isinstance(shape, Capsule):
         return np.hypot(np.hypot(x, y), np.maximum(np.abs(z) - 0.5 * shape.length, 0.0)) <= shape.radius
     hull = ConvexHull(np.asarray(shape.vertices))
@@ -68,7 +70,7 @@ def surface(shape, count=20_000):
 
 
 SHAPES = [Sphere(0.9), Box((1.6, 0.5, 1.0)), Cylinder(0.5, 1.4), Capsule(0.4, 1.1), Hull(TETRAHEDRON)]
-SHAPES += [Cone(0.8, 1.4), Cone(0.4, 0.8, 0.9)]
+SHAPES += [Cone(0.8, 1.4), Cone(0.4, 0.8, 0.9), Ellipsoid((1.0, 0.3, 0.6))]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[s.kind for s in SHAPES])

@@ -19,7 +19,7 @@ from carom.draw.viewer.layout import Layout, boundaries_of, box_of, united
 from carom.draw.viewer.panel import legend_html
 from carom.draw.viewer.plots import Line, Plot, energy_plot, momentum_plot
 from carom.draw.viewer.runs import Frames
-from carom.scene import Bodies, Capsule, Cone, Cylinder, Scene
+from carom.scene import Bodies, Capsule, Cone, Cylinder, Ellipsoid, Scene
 from carom.trajectory import Trajectory
 
 
@@ -59,9 +59,10 @@ def solid(shape):
         (solid(Capsule(0.5, 2.0)), np.pi * 0.25 * 2.0 + 4.0 / 3.0 * np.pi * 0.125),
         (solid(Cone(0.6, 2.0)), 0.24 * np.pi),
         (solid(Cone(0.3, 1.0, 0.6)), 0.21 * np.pi),
+        (solid(Ellipsoid((0.5, 1.0, 1.5))), np.pi),
         (meshes.hull(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])), 1.0 / 6.0),
     ],
-    ids=["sphere", "box", "cylinder", "capsule", "cone", "frustum", "hull"],
+    ids=["sphere", "box", "cylinder", "capsule", "cone", "frustum", "ellipsoid", "hull"],
 )
 def test_solids_are_closed_and_look_outwards(mesh, wanted):
     # Round ones have flat triangles inside them, boxes lose their edges: at most 2 parts in a hundred.

@@ -11,10 +11,10 @@ import numpy as np
 
 from ...contact.grid_distance import DistanceGrid, clipped_value
 from ...contact.support import Rims, rims
+from ...geometry.shapes import BOX, CAPSULE, CONE, ELLIPSOID, SPHERE
 from ...geometry.vectors import Vec3, dot, norm, row3
 from ...kernels import kernel
 from ...solvers.rows import Floats
-from ...world import BOX, CAPSULE, CONE, SPHERE
 
 STEPS = 256  # largest number of steps through a signed distance grid
 
@@ -53,6 +53,19 @@ def sphere(ray: Ray, r: float) -> Hit:
     if t <= 0.0:
         return MISS
     return Hit(t, _at(ray, t) / r, 0)
+
+
+@kernel
+def ellipsoid(ray: Ray, half: Vec3) -> Hit:
+    """The unit sphere in coordinates that are divided by the half axes."""
+    o, d = ray.origin, ray.way
+    hit = sphere(
+        Ray(Vec3(o.x / half.x, o.y / half.y, o.z / half.z), Vec3(d.x / half.x, d.y / half.y, d.z / half.z)), 1.0
+    )
+    if hit.time == np.inf:
+        return MISS
+    n = Vec3(hit.normal.x / half.x, hit.normal.y / half.y, hit.normal.z / half.z)
+    return Hit(hit.time, n / norm(n), 0)
 
 
 @kernel
@@ -180,6 +193,8 @@ def sized(kind: int, size: Vec3, ray: Ray) -> Hit:
         return capsule(ray, size.x, size.y)
     if kind == CONE:
         return cone(ray, rims(kind, size))
+    if kind == ELLIPSOID:
+        return ellipsoid(ray, size)
     return cylinder(ray, size.x, size.y)
 
 

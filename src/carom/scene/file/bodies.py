@@ -21,8 +21,8 @@ from ..shapes import (
     KINDS,
     ROTATION,
     Disc,
+    Figure,
     Polygon,
-    Rectangle,
     Shape,
     Solid,
     Sphere,
@@ -171,11 +171,8 @@ def _outline(shape: Shape, angle: float | Floats, count: int) -> layout.Outline:
     """Extents of 2D bodies; those of their bounding circles where their angles differ."""
     if isinstance(shape, Disc):
         return layout.Outline(np.array(np.broadcast_to(np.asarray(shape.radius, dtype=np.float64), (count,))))
-    if isinstance(shape, Rectangle):
-        corners = 0.5 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * (shape.width, shape.height)
-    else:
-        assert isinstance(shape, Polygon)
-        corners = convex_polygon(shape.vertices, "vertices")
+    assert isinstance(shape, Figure)
+    corners = shape.outline("bodies").vertices
     circle = np.full(count, np.hypot(*corners.T).max())
     turns = np.unique(angle)
     if len(turns) > 1:
