@@ -144,9 +144,9 @@ def test_bits_do_not_depend_on_threads_or_pieces(dimension, monkeypatch):
     answers = []
     threads = numba.get_num_threads()
     try:
-        for count, piece in ((1, broad_phase.PIECE), (2, broad_phase.PIECE), (2, 1000), (1, 10**9)):
+        for count, piece in ((1, broad_phase.BODIES_PER_TASK), (2, broad_phase.BODIES_PER_TASK), (2, 1000), (1, 10**9)):
             numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
-            monkeypatch.setattr(broad_phase, "PIECE", piece)
+            monkeypatch.setattr(broad_phase, "BODIES_PER_TASK", piece)
             answers.append(neighbors(*world))
     finally:
         numba.set_num_threads(threads)

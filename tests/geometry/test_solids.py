@@ -11,7 +11,7 @@ from carom.scene.parts import make_shapes
 from carom.scene.shapes import Hull
 from carom.world import HULL
 
-SIZES = {"radius": 0.5, "length": 1.25, "size": np.array([1.0, 0.75, 0.5])}
+SIZES = {"radius": 0.5, "length": 1.25, "size": np.array([1.0, 0.75, 0.5]), "half_axes": np.array([0.6, 0.5, 0.4])}
 FINE = (
     0.02  # relative error of a surface of 48 segments around: 1 - cos(pi / 48) is 0.002, and volumes lose thrice that
 )

@@ -218,6 +218,6 @@ def test_shapes_are_checked_on_reading(key, tmp_path):
 
 def test_wrong_arguments_of_a_short_form(tmp_path):
     path = tmp_path / "p.json"
-    path.write_text('{"chain": {"weights": [1, 1], "velocities": [1, 0]}}')
-    with pytest.raises(carom.ProblemError, match=r"unknown argument of 'chain' 'weights'"):
+    path.write_text('{"chain": {"burdens": [1, 1], "velocities": [1, 0]}}')
+    with pytest.raises(carom.ProblemError, match=r"unknown argument of 'chain' 'burdens'"):
         ImpactProblem.load(path)
