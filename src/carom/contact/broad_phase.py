@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel, lean
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, counting_sort
 from ..solvers.threads import on_threads, thread_count
 
 BODIES_PER_TASK = 5000  # bodies per task of a thread
@@ -353,22 +353,6 @@ def sort_cells(grid, key):
     order, start = counting_sort(key, grid.first[-1])
     grid.order[:] = order
     grid.start[:] = start
-
-
-@kernel
-def counting_sort(key, cells):
-    """(order, start): the numbers of the keys in ascending order, stable, and where each key begins among them."""
-    start = np.zeros(cells + 1, np.int64)
-    for k in key:
-        start[k + 1] += 1
-    for k in range(cells):
-        start[k + 1] += start[k]
-    fill = start[:-1].copy()
-    order = np.empty(len(key), np.int64)
-    for i in range(len(key)):
-        order[fill[key[i]]] = i
-        fill[key[i]] += 1
-    return order, start
 
 
 @kernel

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, counting_sort
 from ..world import State, World
-from .broad_phase import counting_sort, fits, neighbors
+from .broad_phase import fits, neighbors
 from .images import CODE_BASE, NO_IMAGE, Sides, counts_once, image_offset, make_images, periods_of, put_image
 
 # Slack of a body. A larger one makes the list last longer, but a step tests more pairs.
