@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel, lean
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, counting_sort
 from ..solvers.threads import on_threads, thread_count
 
 BODIES_PER_TASK = 5000  # bodies per task of a thread
@@ -220,8 +220,8 @@ def grid_of(axes, spheres, margin, period):
     """A grid without bodies, the bodies without their cells, and room for them in the order of the grid."""
     place, radius, dim = spheres.place, spheres.radius, len(axes)
     n = len(radius)
-    corner, extent, level, largest, members = size_classes(axes, place, radius)
-    cell, count, first = cell_counts(axes, extent, largest, members, margin, period)
+    corner, extent, level, largest, members = size_classes(place, radius)
+    cell, count, first = cell_counts(extent, largest, members, margin, period)
     ball = np.empty((n, dim + 1))
     for i in range(n):
         ball[i, dim] = radius[i]
@@ -230,14 +230,14 @@ def grid_of(axes, spheres, margin, period):
             if period[d] > 0.0:
                 ball[i, d] -= period[d] * np.floor((place[i, d] - corner[d]) / period[d])
     order, start = np.empty(n, np.int64), np.empty(first[-1] + 1, np.int64)
-    window = windows(axes, largest, members, margin, cell, count)
+    window = windows(largest, members, margin, cell, count)
     in_order = Bodies(np.empty((n, dim + 1)), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_))
     bodies = Bodies(ball, np.empty(n, np.int64), level, spheres.free)
     return Grid(order, start, cell, count, first, corner, period, window), bodies, in_order
 
 
 @kernel
-def windows(axes, largest, members, margin, cell, count):
+def windows(largest, members, margin, cell, count):
     """Which of two classes searches the cells of the other: the one that has to look up fewer rows of cells.
 
     Small bodies search the cells next to their own in the grid of the larger class; large bodies all cells of the
@@ -247,9 +247,9 @@ def windows(axes, largest, members, margin, cell, count):
     for small in range(len(largest)):
         for large in range(small + 1, len(largest)):
             reach, rows, fits, wide = largest[small] + largest[large] + margin, members[large], True, 0
-            for d in range(len(axes)):
+            for d in range(len(cell)):
                 wide = max(wide, int(np.ceil(reach * (1.0 + CELL_ROUNDING) / cell[d, small])))
-            for d in range(len(axes)):
+            for d in range(len(cell)):
                 fits = fits and 2 * wide + 1 <= count[d, small]
                 rows *= 1 if d == 0 else 2 * wide + 1
             if fits and rows < members[small]:
@@ -260,29 +260,29 @@ def windows(axes, largest, members, margin, cell, count):
 
 
 @kernel
-def cell_counts(axes, extent, largest, members, margin, period):
+def cell_counts(extent, largest, members, margin, period):
     """Widths of a cell and number of cells along all axes, and number of the first cell, for each size class."""
-    classes = len(largest)
+    classes, dim = len(largest), len(period)
     cell = (2.0 * largest + margin) * (1.0 + CELL_ROUNDING)
-    widths = np.empty((len(axes), classes))
-    count = np.empty((len(axes), classes), np.int64)
+    widths = np.empty((dim, classes))
+    count = np.empty((dim, classes), np.int64)
     first = np.zeros(classes + 1, np.int64)
-    along = np.empty(len(axes))
+    along = np.empty(dim)
     for c in range(classes):
         limit = max(4.0 * members[c], 64.0)
-        most = limit / 4.0 ** (len(axes) - 1)
-        for d in range(len(axes)):
+        most = limit / 4.0 ** (dim - 1)
+        for d in range(dim):
             along[d] = np.floor(extent[d] / cell[c]) + 2.0 if period[d] == 0.0 else np.floor(period[d] / cell[c])
         total, allowed = along.prod(), limit
         while total > allowed:  # reduce to about `limit` cells of the same aspect ratio, at least four along each axis
-            shrink = np.sqrt(limit / total) if len(axes) == 2 else np.cbrt(limit / total)
+            shrink = np.sqrt(limit / total) if dim == 2 else np.cbrt(limit / total)
             total = 1.0
-            for d in range(len(axes)):
+            for d in range(dim):
                 along[d] = max(min(along[d] * shrink, most), 4.0)
                 total *= along[d]
             allowed = 1.1 * limit
         cells = 1
-        for d in range(len(axes)):
+        for d in range(dim):
             count[d, c] = max(int(along[d]), 4)
             cells *= count[d, c]
             widths[d, c] = cell[c] if period[d] == 0.0 else period[d] / count[d, c]
@@ -291,13 +291,13 @@ def cell_counts(axes, extent, largest, members, margin, period):
 
 
 @kernel
-def size_classes(axes, position, radius):
+def size_classes(position, radius):
     """Low corner and extent of all positions; size class of each body; largest radius and number per class."""
-    n = len(radius)
-    low, high = np.full(len(axes), np.inf), np.full(len(axes), -np.inf)
+    n, dim = position.shape
+    low, high = np.full(dim, np.inf), np.full(dim, -np.inf)
     smallest = np.inf
     for i in range(n):
-        for k in range(len(axes)):
+        for k in range(dim):
             low[k] = min(low[k], position[i, k])
             high[k] = max(high[k], position[i, k])
         smallest = min(smallest, radius[i])
@@ -353,22 +353,6 @@ def sort_cells(grid, key):
     order, start = counting_sort(key, grid.first[-1])
     grid.order[:] = order
     grid.start[:] = start
-
-
-@kernel
-def counting_sort(key, cells):
-    """(order, start): the numbers of the keys in ascending order, stable, and where each key begins among them."""
-    start = np.zeros(cells + 1, np.int64)
-    for k in key:
-        start[k + 1] += 1
-    for k in range(cells):
-        start[k + 1] += start[k]
-    fill = start[:-1].copy()
-    order = np.empty(len(key), np.int64)
-    for i in range(len(key)):
-        order[fill[key[i]]] = i
-        fill[key[i]] += 1
-    return order, start
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.vectors import Vec2, Vec3, cross, dot, norm
+from ..geometry.vectors import Vec2, across, cross, dot, norm
 from ..kernels import kernel
 from .features import FLAT_U, FLAT_V, TAKEN, point_of
 
@@ -55,19 +55,6 @@ def _put(places, n, feature, own, other):
     places[n, 0], places[n, 1], places[n, 2] = a.i, a.j, a.along
     places[n, 3], places[n, 4], places[n, 5] = b.i, b.j, b.along
     return n + 1
-
-
-@kernel(inline="always")
-def _across(n):
-    """Two unit vectors orthogonal to n."""
-    if abs(n.x) <= abs(n.y) and abs(n.x) <= abs(n.z):
-        t = Vec3(0.0, n.z, -n.y)
-    elif abs(n.y) <= abs(n.z):
-        t = Vec3(-n.z, 0.0, n.x)
-    else:
-        t = Vec3(n.y, -n.x, 0.0)
-    t = (1.0 / norm(t)) * t
-    return t, cross(n, t)
 
 
 @kernel(inline="always")
@@ -343,7 +330,9 @@ def _without_double(places, n):
 def clip(a, b, normal, size, scratch):
     """Number of contact points of two features. Writes them to `scratch`. `size` is that of the smaller shape."""
     tolerance, origin = SAME_PLACE * size, point_of(scratch.point, a.which, 0)
-    u, v = _across(normal)
+    u = across(normal)
+    u = (1.0 / norm(u)) * u
+    v = cross(normal, u)
     _flatten(scratch.point, a, origin, u, v)
     _flatten(scratch.point, b, origin, u, v)
     if a.points <= 2 and b.points <= 2:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.vectors import Vec2, Vec3, cross, dot, norm, put_row, row2
+from ..geometry.vectors import Vec2, Vec3, across, cross, dot, norm, put_row, row2
 from ..kernels import kernel
+from ..solvers.islands import root_of
 from ..solvers.rows import Floats, Ints
 from .contact_set import FEATURE, PREDICTED, WIDTH, contact_at
 
@@ -54,16 +55,8 @@ def candidate_room(points, links):
 
 
 @kernel(inline="always")
-def _root(parent, i):
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
-@kernel(inline="always")
 def _join(parent, i, j):
-    i, j = _root(parent, i), _root(parent, j)
+    i, j = root_of(parent, i), root_of(parent, j)
     if i < j:
         parent[j] = i
     elif j < i:
@@ -100,10 +93,10 @@ def _connect(c, count, links, tie, bottom):
         if abs(c.contact[i, PREDICTED] - c.contact[j, PREDICTED]) <= tie:
             _join(c.piece, i, j)
     for i in range(count):
-        root = _root(c.piece, i)
+        root = root_of(c.piece, i)
         c.lowest[root] = min(c.lowest[root], c.contact[i, PREDICTED])
     for i in range(count - 1, -1, -1):
-        root = c.piece[i] = _root(c.piece, i)
+        root = c.piece[i] = root_of(c.piece, i)
         if c.contact[i, PREDICTED] <= c.lowest[root] + bottom:
             c.following[i], c.head[root] = c.head[root], i
     for e in range(links):
@@ -113,18 +106,6 @@ def _connect(c, count, links, tie, bottom):
         root, height = c.piece[i], c.contact[i, PREDICTED]
         if height - c.contact[j, PREDICTED] > tie and height <= c.lowest[root] + bottom:
             c.head[root] = -1
-
-
-@kernel
-def _across(n):
-    """A unit vector perpendicular to n."""
-    if abs(n.x) <= abs(n.y) and abs(n.x) <= abs(n.z):
-        u = Vec3(0.0, n.z, -n.y)
-    elif abs(n.y) <= abs(n.z):
-        u = Vec3(-n.z, 0.0, n.x)
-    else:
-        u = Vec3(n.y, -n.x, 0.0)
-    return u / norm(u)
 
 
 @kernel
@@ -138,7 +119,8 @@ def _flatten(c, head):
         i = c.following[i]
     center, length = center / count, norm(normal)
     normal = Vec3(0.0, 0.0, 1.0) if length < 1e-9 * count else normal / length
-    u = _across(normal)
+    u = across(normal)
+    u = u / norm(u)
     v = cross(normal, u)
     square, farthest = -1.0, head
     i = head

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, counting_sort
 from ..world import State, World
-from .broad_phase import counting_sort, fits, neighbors
+from .broad_phase import fits, neighbors
 from .images import CODE_BASE, NO_IMAGE, Sides, counts_once, image_offset, make_images, periods_of, put_image
 
 # Slack of a body. A larger one makes the list last longer, but a step tests more pairs.
@@ -52,6 +52,7 @@ class Pairs:
     def __init__(self, world: World) -> None:
         n, dim = world.count, world.dimension
         self.world = world
+        self.axes = tuple(range(dim))
         self.no_paths = np.zeros(n)
         self.length = periods_of(world.periodic, dim)
         none = np.empty((0, COLUMNS), np.int32)
@@ -75,7 +76,7 @@ class Pairs:
         all up to the sum of both apart: these are displacements in the step, within which they may have met.
         """
         paths = self.no_paths if paths is None else paths
-        return int(check(self.list, after.position, margins, paths, self.shared, self.farthest))
+        return int(check(self.axes, self.list, after.position, margins, paths, self.shared, self.farthest))
 
     def make(self, before: State, after: State, margins: Floats, paths: Floats | None = None) -> None:
         """Makes the list for the state `after`; see `check`."""
@@ -105,8 +106,10 @@ class Pairs:
 
 
 @kernel
-def check(made, after, margins, paths, shared, farthest):
+def check(axes, made, after, margins, paths, shared, farthest):
     """Whether no body has moved since the list was `made` by more than its slack: see Pairs.check.
+
+    `axes` is a tuple whose length, the dimension, is known at compile time: every step comes here.
 
     The amounts by which its margin and path exceed those of the list are part of it. For a body that has crossed a
     periodic side, the place and the images in the list are changed accordingly.
@@ -115,7 +118,7 @@ def check(made, after, margins, paths, shared, farthest):
     old_margins, old_paths, n = made.margins, made.paths, len(made.place)
     crossed = False
     for i in range(n):
-        for d in range(len(length)):
+        for d in range(len(axes)):
             if not abs(after[i, d]) < farthest:
                 return LIST_DIVERGED
             if length[d] > 0.0 and abs(after[i, d] - place[i, d]) > 0.5 * length[d]:
@@ -124,12 +127,12 @@ def check(made, after, margins, paths, shared, farthest):
         _cross(made, after)
     if shared:
         for i in range(n):
-            for d in range(len(length)):
+            for d in range(len(axes)):
                 common[d] += (after[i, d] - place[i, d]) / n
     for i in range(n):
         most = slack[i] - max(margins[i] - old_margins[i], 0.0) - max(paths[i] - old_paths[i], 0.0)
         square = 0.0
-        for d in range(len(length)):
+        for d in range(len(axes)):
             moved = after[i, d] - place[i, d] - common[d]
             square += moved * moved
         if most < 0.0 or square > most * most:

@@ -34,10 +34,9 @@ import numpy as np
 
 from ..geometry.vectors import Vec3, cross, dot, norm, row3
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, counting_sort
 from ..world import MESH, State, World
 from .advancement import NEVER, touch_times
-from .broad_phase import counting_sort
 from .contact_set import (
     DRIFT,
     FEATURE,

@@ -112,6 +112,14 @@ def perpendicular(a):
 
 
 @kernel(inline="always")
+def across(a):
+    """A vector perpendicular to a vector of space, not of unit length."""
+    if abs(a.x) <= abs(a.y) and abs(a.x) <= abs(a.z):
+        return Vec3(0.0, a.z, -a.y)
+    return Vec3(-a.z, 0.0, a.x) if abs(a.y) <= abs(a.z) else Vec3(a.y, -a.x, 0.0)
+
+
+@kernel(inline="always")
 def row2(table, i):
     """Row i of a table (m, 2 or more) as a vector of the plane."""
     return Vec2(table[i, 0], table[i, 1])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from .rows import Ints
+from .rows import Ints, counting_sort
 
 
 class Islands(NamedTuple):
@@ -72,15 +72,7 @@ def islands(body, chosen, parent, number):
         if label[j] < 0:
             label[j] = count
             count += 1
-    ptr = np.zeros(count + 1, np.int64)
-    for j in range(k):
-        ptr[label[j] + 1] += 1
-    for s in range(count):
-        ptr[s + 1] += ptr[s]
-    fill, order = ptr[:-1].copy(), np.empty(k, np.int64)
-    for j in range(k):
-        order[fill[label[j]]] = j
-        fill[label[j]] += 1
+    order, ptr = counting_sort(label, count)
     return Islands(chosen, order, ptr, label)
 
 

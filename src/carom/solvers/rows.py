@@ -93,6 +93,22 @@ def body_count(rows: Rows) -> int:
 
 
 @kernel
+def counting_sort(key, count):
+    """(order, start): the numbers of the keys in ascending order, stable, and where each key begins among them."""
+    start = np.zeros(count + 1, np.int64)
+    for k in key:
+        start[k + 1] += 1
+    for k in range(count):
+        start[k + 1] += start[k]
+    fill = start[:-1].copy()
+    order = np.empty(len(key), np.int64)
+    for i in range(len(key)):
+        order[fill[key[i]]] = i
+        fill[key[i]] += 1
+    return order, start
+
+
+@kernel
 def _put_incidence(body, val, diag, touch_ptr, touch):
     """Writes the diagonal of A, and the contacts of each body: pointers and numbers. Returns how many these are."""
     m, w, _, d = val.shape

@@ -102,7 +102,8 @@ def _rotate(masses, orientation, velocity, shift, with_spins):
 
 def _under_gravity(world: World, state: State, h: float) -> State:
     position, turn, velocity = state.position.copy(), state.orientation.copy(), state.velocity.copy()
-    (_fall_3d if world.block == 6 else _fall_2d)(world.masses, position, turn, velocity, h)
+    fall, turns = (_fall_3d if world.block == 6 else _fall_2d), turn.reshape(len(turn), -1)
+    fall(world.masses, position, turns, velocity, h)
     return State(state.time + h, state.step, position, turn, velocity)
 
 
@@ -119,7 +120,7 @@ def _fall_2d(masses, q, turn, v, h):
     n, dim = q.shape
     for i in range(n):
         if v.shape[1] > dim:
-            turn[i] += h * v[i, dim]
+            turn[i, 0] += h * v[i, dim]
         for k in range(dim):
             q[i, k], v[i, k] = _fall(q[i, k], v[i, k], masses.gravity[k] if masses.free[i] else 0.0, h)
 

@@ -120,13 +120,10 @@ def assemble(axes, rows, pattern, contacts, val, q, matrix):
             for i in range(body.shape[1]):
                 if body[p, i] < 0:
                     continue
-                at = pattern.place[body[p, i]]
-                if at == column:
-                    _add(axes, rows, matrix.diagonal[at], row[i], part)
-                elif at > column:
-                    _add(axes, rows, matrix.low[pattern.slot[p, i, j]], row[i], part)
-                else:
-                    _add(axes, rows, matrix.up[pattern.slot[p, i, j]], row[i], part)
+                at, out = pattern.place[body[p, i]], matrix.diagonal[column]
+                if at != column:
+                    out = matrix.low[pattern.slot[p, i, j]] if at > column else matrix.up[pattern.slot[p, i, j]]
+                _add(axes, rows, out, row[i], part)
 
 
 @kernel(inline="always")
@@ -163,7 +160,7 @@ def eliminate(axes, pattern, matrix):
                 _subtract(axes, up[e], low[a], up[b])
 
 
-@kernel(inline="always")
+@kernel
 def _subtract(axes, out, a, b):
     """out -= a b"""
     for i in range(len(axes)):

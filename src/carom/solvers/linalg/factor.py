@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels import kernel, lean
-from ..rows import Floats, Ints
+from ..rows import Floats, Ints, counting_sort
 from .fronts import (
     Supernodes,
     add_front,
@@ -90,20 +90,14 @@ def _seats(ptr, body, nodes, n):
     owner, where = np.empty(n, np.int64), np.empty(n, np.int64)
     for p in range(s):
         owner[nodes.first[p] : nodes.first[p + 1]] = p
-    home, contact_ptr = np.zeros(k, np.int64), np.zeros(s + 1, np.int64)
+    home = np.zeros(k, np.int64)
     for i in range(k):
         if ptr[i] < ptr[i + 1]:
             low = body[ptr[i]]
             for e in range(ptr[i] + 1, ptr[i + 1]):
                 low = min(low, body[e])
             home[i] = owner[low]
-        contact_ptr[home[i] + 1] += 1
-    for p in range(s):
-        contact_ptr[p + 1] += contact_ptr[p]
-    fill, contact = contact_ptr[:-1].copy(), np.empty(k, np.int64)
-    for i in range(k):
-        contact[fill[home[i]]] = i
-        fill[home[i]] += 1
+    contact, contact_ptr = counting_sort(home, s)
     seat = np.empty(len(body), np.int64)
     for p in range(s):
         own = nodes.first[p + 1] - nodes.first[p]
