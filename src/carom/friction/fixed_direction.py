@@ -70,12 +70,21 @@ def _directed(rows, x, t, least):
             direction[i, s] *= share
             base[i, 1] += direction[i, s] * rows.base[i, 1 + s]
         one, two = direction[i, 0], direction[i, t - 1] if t == 2 else 0.0
-        for side in range(w):
-            for c in range(d):
-                val[i, side, 0, c] = rows.val[i, side, 0, c]
-                val[i, side, 1, c] = one * rows.val[i, side, 1, c]
-            if t == 2:
-                for c in range(d):
-                    val[i, side, 1, c] += two * rows.val[i, side, t, c]
-                    val[i, side, t, c] = 0.0
+        if t == 2 and d == 6:
+            _combine(rows.val, val, i, (one, two), w, t, 6)  # loops of a known length take half the time
+        else:
+            _combine(rows.val, val, i, (one, two), w, t, d)
     return val, base, direction
+
+
+@kernel(inline="always")
+def _combine(source, val, i, share, w, t, d):
+    """Writes the normal row of contact i, and its tangents times `share` as one row."""
+    for side in range(w):
+        for c in range(d):
+            val[i, side, 0, c] = source[i, side, 0, c]
+            val[i, side, 1, c] = share[0] * source[i, side, 1, c]
+        if t == 2:
+            for c in range(d):
+                val[i, side, 1, c] += share[1] * source[i, side, t, c]
+                val[i, side, t, c] = 0.0
