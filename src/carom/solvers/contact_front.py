@@ -16,6 +16,7 @@ from .contact_island import BOUND, GIVEN, LOOSE, NORMAL, WEIGHT, projected
 
 OVER_RELAXATION = 1.3  # fewest visits on the vibrated layer under fixed directions; from 1.3 to 1.5 under the cone
 NEAR = 2.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
+ROUNDED = 1.0 + 1e-13  # times its bound, a friction impulse that was put on it
 SCAN = 8  # with more than one body in SCAN moved, all contacts are looked at: the order of memory is faster
 
 
@@ -108,7 +109,7 @@ def _visit(lay, whole, p, tolerance):
     slip, cross = _speed(lay, whole, p, 1) * w, _speed(lay, whole, p, last) * w if last == 2 else 0.0
     new, other = projected(whole.projection, bound, one - slip, two - cross)
     off = (new - one) ** 2 + (other - two) ** 2
-    if off <= (tolerance * w) ** 2:
+    if off <= (tolerance * w) ** 2 and projected(whole.projection, ROUNDED * bound, one, two) == (one, two):
         return acts
     if off > (NEAR * tolerance * w) ** 2:
         new, other = projected(whole.projection, bound, one - OVER_RELAXATION * slip, two - OVER_RELAXATION * cross)
