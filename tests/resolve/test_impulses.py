@@ -242,14 +242,14 @@ def test_an_array_that_the_law_keeps_stays_its_own():
 
 
 def test_friction_that_was_not_solved_raises_no_energy():
-    """A solver that overshoots threefold: the disc would slide back twice as fast. Half of the energy is left, that of
-    the normal speed, because the way to its answer passes the one that stops the slip."""
+    """A solver that overshoots threefold, and says so: the disc would slide back twice as fast. Half of the energy is
+    left, that of the normal speed, because friction is then solved together with an inelastic stop."""
 
     @dataclass(frozen=True)
     class Overshooting(FixedDirection):
         def impulses(self, contacts, normal, start, tolerance=0.0):
-            tangent, _ = super().impulses(contacts, normal, start, tolerance)
-            return 3.0 * tangent, 1.0
+            found = super().impulses(contacts, normal, start, tolerance)
+            return found._replace(tangent=3.0 * found.tangent, residual=1.0)
 
     rows, tangents = np.array([[0.0, 1.0]]), np.array([[[1.0, 0.0]]])
     problem = ImpactProblem.from_matrices(

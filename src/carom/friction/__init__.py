@@ -1,8 +1,8 @@
 """Friction models: Coulomb friction at impact, for every law.
 
-Coupled models find normal and friction impulses together, with the separation speeds that law and restitution model
-ask for. In the others the normal impulses of the law come first, friction then takes away as much kinetic energy as its
-bounds allow, and the two alternate while friction drives contacts together. See `resolve/impulses.py`.
+A model says where friction impulses may lie, and whether they are found together with the normal impulses, with the
+separation speeds that law and restitution model ask for, or after those of the law, in turns with it while friction
+drives contacts together. All of them are calls of the frictional contact solver. See `resolve/impulses.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..errors import ProblemError
 from .cone import Cone
 from .fixed_direction import FixedDirection, SinglePass
-from .model import CoupledModel, FrictionModel
+from .model import FrictionModel, Solved
 from .pyramid import Pyramid, StaggeredPyramid
 
 OWN = "own"  # name of the friction that a law itself has
@@ -36,11 +36,11 @@ __all__ = [
     "MODELS",
     "OWN",
     "Cone",
-    "CoupledModel",
     "FixedDirection",
     "FrictionModel",
     "Pyramid",
     "SinglePass",
+    "Solved",
     "StaggeredPyramid",
     "make",
 ]

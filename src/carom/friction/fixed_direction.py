@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..kernels import kernel
 from ..laws.law import SMITH_2012
 from ..problem.contacts import Contacts
-from ..solvers.contact_island import FIXED, ZERO_ROW
-from ..solvers.qp.box import box_residual, solve_bounds
-from ..solvers.rows import Floats, Ints, Rows, body_count, make_rows, taken
-from ..solvers.settle import ROUND_OFF
+from ..solvers.contact_island import FIXED
+from ..solvers.rows import Floats, Rows, row_speed
 from .model import FrictionModel
 
-Mask = NDArray[np.bool_]
+ROUND_OFF = 1e-12  # slip below this share of the fastest speed at any contact counts as none
 
 
 @dataclass(frozen=True)
@@ -30,31 +28,15 @@ class FixedDirection(FrictionModel):
     name: ClassVar[str] = "coulomb_fixed_direction"
     title: ClassVar[str] = "Coulomb, one fixed direction per contact"
     paper: ClassVar = SMITH_2012
-    bounds: ClassVar[int] = FIXED
+    projection: ClassVar[int] = FIXED
 
-    def impulses(
-        self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
-    ) -> tuple[Floats, float]:
-        tangent = np.zeros((contacts.count, start.shape[1]))
-        rows, used, direction = _directions(contacts, normal)
-        if rows is None:
-            return tangent, 0.0
-        bound = contacts.friction[used] * normal[used]
-        speed = (contacts.tangent_speeds(contacts.after(normal))[used] * direction).sum(axis=1)
-        first = np.clip((start[used] * direction).sum(axis=1), 0.0, bound)
-        z, residual = solve_bounds(rows, speed, np.zeros(len(used)), bound, first, tolerance)
-        tangent[used] = z[:, None] * direction
-        return tangent, residual
-
-    def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
-        rows, used, direction = _directions(contacts, normal)
-        if rows is None:
-            return 0.0
-        bound = contacts.friction[used] * normal[used]
-        x = contacts.after(normal, tangent)
-        speed = (contacts.tangent_speeds(x)[used] * direction).sum(axis=1)
-        z = (tangent[used] * direction).sum(axis=1)
-        return box_residual(rows.diag, speed, np.zeros(len(used)), bound, z)
+    def rows(self, contacts: Contacts) -> tuple[Rows, Floats | None]:
+        """Rows whose first tangent is the direction of friction, and whose second one, in 3D, is zero."""
+        rows, _ = super().rows(contacts)
+        # A slip of the size of rounding has no direction; with one, the answer would depend on the frame of reference.
+        least = ROUND_OFF * max(contacts.fastest(), float(np.abs(contacts.speeds()).max()))
+        val, base, direction = _directed(rows, contacts.velocity, contacts.tangent_count, least)
+        return rows._replace(val=val, base=base), direction
 
 
 @dataclass(frozen=True)
@@ -70,43 +52,39 @@ class SinglePass(FixedDirection):
     repeats: int = 0
 
 
-def _directions(contacts: Contacts, normal: Floats) -> tuple[Rows | None, Ints, Floats]:
-    """The contacts with friction (k,), their directions (k, t) opposite to the slip before impact, and their rows."""
-    slip = contacts.tangent_speeds()
-    fast = np.linalg.norm(slip, axis=1)
-    # A slip of the size of rounding has no direction; with one, the answer would depend on the frame of reference.
-    still = ROUND_OFF * max(fast.max(), np.abs(contacts.speeds()).max())
-    used = np.flatnonzero((fast > still) & (contacts.friction * normal > 0.0))
-    direction = -slip[used] / fast[used, None]
-    if len(used) == 0 or not contacts.tangent_count:
-        return None, used, direction
-    rows, kept = without_zero_rows(_along(contacts.rows, used, direction))
-    return rows, used[kept], direction[kept]
+@kernel
+def _directed(rows, x, t, least):
+    """Entries (m, w, 1 + t, d) and prescribed speeds (m, 1 + t) along normals and directions (m, t) of friction.
+
+    A direction is opposite to the slip at the velocity x; it is zero where the slip is at most `least`.
+    """
+    m, w, _, d = rows.val.shape
+    val, base, direction = np.empty((m, w, 1 + t, d)), np.zeros((m, 1 + t)), np.empty((m, t))
+    for i in range(m):
+        base[i, 0], size = rows.base[i, 0], 0.0
+        for s in range(t):
+            direction[i, s] = -(row_speed(rows, x, i, 1 + s) + rows.base[i, 1 + s])
+            size += direction[i, s] * direction[i, s]
+        share = 1.0 / np.sqrt(size) if size > least * least else 0.0
+        for s in range(t):
+            direction[i, s] *= share
+            base[i, 1] += direction[i, s] * rows.base[i, 1 + s]
+        one, two = direction[i, 0], direction[i, t - 1] if t == 2 else 0.0
+        if t == 2 and d == 6:
+            _combine(rows.val, val, i, (one, two), w, t, 6)  # loops of a known length take half the time
+        else:
+            _combine(rows.val, val, i, (one, two), w, t, d)
+    return val, base, direction
 
 
-def _along(rows: Rows, used: Ints, direction: Floats) -> Rows:
-    """The tangent rows of the contacts `used`, combined along one direction (k, t) each, as normal rows."""
-    val = direction[:, 0, None, None] * rows.val[used, :, 1]
-    for s in range(1, direction.shape[1]):
-        val += direction[:, s, None, None] * rows.val[used, :, 1 + s]
-    return _as_normals(rows.body[used], val, rows)
-
-
-def tangent_rows(contacts: Contacts) -> Rows:
-    """The tangent rows as normal rows, t for each contact."""
-    rows, t = contacts.rows, contacts.tangent_count
-    val = rows.val[:, :, 1 : 1 + t].transpose(0, 2, 1, 3)
-    return _as_normals(np.repeat(rows.body, t, axis=0), val.reshape(-1, *val.shape[2:]), rows)
-
-
-def _as_normals(body: Ints, val: Floats, rows: Rows) -> Rows:
-    """Rows with the entries (k, w, d), over the bodies of `rows`."""
-    k = len(body)
-    zeros = np.zeros((k, 1)), np.zeros((k, 3))
-    return make_rows(body, np.ascontiguousarray(val[:, :, None]), *zeros, rows.tangents, body_count(rows))
-
-
-def without_zero_rows(rows: Rows) -> tuple[Rows, Mask]:
-    """The rows that move a body, and a mask of them."""
-    moving = rows.diag > ZERO_ROW * rows.diag.max()
-    return (rows if moving.all() else taken(rows, np.flatnonzero(moving))), moving
+@kernel(inline="always")
+def _combine(source, val, i, share, w, t, d):
+    """Writes the normal row of contact i, and its tangents times `share` as one row."""
+    for side in range(w):
+        for c in range(d):
+            val[i, side, 0, c] = source[i, side, 0, c]
+            val[i, side, 1, c] = share[0] * source[i, side, 1, c]
+        if t == 2:
+            for c in range(d):
+                val[i, side, 1, c] += share[1] * source[i, side, t, c]
+                val[i, side, t, c] = 0.0

@@ -1,9 +1,9 @@
-"""The base class of the friction models."""
+"""The base class of the friction models: all of them are calls of the frictional contact solver."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,99 +11,134 @@ from ..errors import ProblemError
 from ..laws.law import Paper
 from ..problem import checks
 from ..problem.contacts import Contacts
-from ..solvers.contact import solve_contact
-from ..solvers.rows import FRICTION, Floats, Rows
-from ..solvers.settle import settle
+from ..solvers.contact import Accuracy, contact_residual, solve_contact
+from ..solvers.contact_island import ZERO_ROW
+from ..solvers.qp.box import SWEEPS_TOLERANCE
+from ..solvers.rows import FRICTION, Floats, Rows, tangent_squares
 
-CONVERGED = 10.0  # residual, in tolerances, up to which an answer of a coupled model is used
+CONVERGED = 10.0  # residual, in tolerances, up to which equations count as solved
+# Bound on the visits of a contact on average in sweeps over moving bodies. A shaken layer needs 2 to 20 of them; to go
+# over to the methods for contacts at rest after 4 takes three times as long.
+FRONT_VISITS = 100
+
+
+class Solved(NamedTuple):
+    """Impulses of normal and friction together."""
+
+    normal: Floats  # (m,)
+    tangent: Floats  # (m, t) along the tangent rows
+    velocity: Floats  # (n, d) whitened, after the impulses
+    residual: float  # of all equations, a speed
+    iterations: int
+    converged: bool  # whether the residual is at most CONVERGED times the tolerance
 
 
 @dataclass(frozen=True)
 class FrictionModel:
-    """Base of the friction models: the friction impulses that belong to given normal impulses.
+    """Base of the friction models: where friction impulses may lie, and how they are combined with the law.
 
-    repeats: how often normal and friction impulses alternate before the remaining approach is stopped inelastically; 0
-    solves friction once, and leaves the approach that it causes.
+    Coupled models solve normal and friction impulses together, with the separation speeds that law and restitution ask
+    for. With the others law and friction alternate (`resolve/impulses.py`).
+
+    repeats: how often law and friction alternate before the remaining approach is stopped inelastically; 0 solves
+    friction once, and leaves the approach that it causes. Coupled models do not use it.
+    tolerance: residual of exact answers, relative to the fastest speed.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[Paper]
-    coupled: ClassVar[bool] = False  # whether normal and friction impulses are found together: see CoupledModel
-    bounds: ClassVar[int]  # how normal impulses bound friction: FIXED, PYRAMID or CONE of `solvers/settle.py`
+    coupled: ClassVar[bool] = False
+    projection: ClassVar[int]  # where friction may lie: CONE, PYRAMID or FIXED of `solvers/contact_island.py`
 
     repeats: int = 20
+    tolerance: float = 1e-11
 
     def __post_init__(self) -> None:
         checks.options(self)
         if isinstance(self.repeats, bool) or not isinstance(self.repeats, int | np.integer) or self.repeats < 0:
             raise ProblemError("repeats", self.repeats, "a whole number from 0 up")
 
-    def impulses(
-        self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0
-    ) -> tuple[Floats, float]:
-        """Friction impulses (m, t) that minimize kinetic energy within the bounds of `normal` (m,); their residual.
+    def joint(self, contacts: Contacts, target: Floats, start: Solved, tolerance: float = 0.0) -> Solved:
+        """Impulses of `0 <= lam perp u_n+ - target >= 0` (m,) and of the friction model, from a warm start.
 
-        `start` (m, t) are impulses within the bounds, for a warm start. The residual is a speed, at most `tolerance`
-        where that can be reached; 0 asks for an exact answer.
+        Both hold for the same velocity after the impact. `tolerance` is a speed; 0 asks for an exact answer.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define impulses")
+        rows, direction = self.rows(contacts)
+        base = rows.base.copy()
+        base[:, 0] -= target
+        scale = max(contacts.fastest(), float(target.max(initial=0.0)))
+        z = np.column_stack([np.maximum(start.normal, 0.0), _along(start.tangent, direction)])
+        before = (None, contacts.velocity)
+        return self._solved(contacts, rows._replace(base=base), direction, z, before, tolerance, scale)
+
+    def stopped(self, contacts: Contacts, given: Floats, start: Solved, tolerance: float = 0.0) -> Solved:
+        """Friction for the normal impulses `given` (m,) and for more of these, which stop the approach it causes.
+
+        Impulses beyond the given ones do no work, so that the energy does not rise, whatever the tolerance.
+        """
+        rows, direction = self.rows(contacts)
+        z = np.column_stack([np.maximum(start.normal - given, 0.0), _along(start.tangent, direction)])
+        before = (np.maximum(given, 0.0), contacts.after(given))
+        found = self._solved(contacts, rows, direction, z, before, tolerance, contacts.fastest())
+        return found._replace(normal=found.normal + given)
+
+    def impulses(self, contacts: Contacts, normal: Floats, start: Floats, tolerance: float = 0.0) -> Solved:
+        """Friction impulses that minimize kinetic energy within the bounds of `normal` (m,), from a start (m, t)."""
+        rows, direction = self._friction_rows(contacts)
+        z = np.column_stack([np.zeros(contacts.count), _along(start, direction)])
+        before = (np.maximum(normal, 0.0), contacts.after(normal))
+        found = self._solved(contacts, rows, direction, z, before, tolerance, contacts.fastest())
+        return found._replace(normal=normal)
 
     def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
         """Residual of the friction impulses `tangent` (m, t) that belong to `normal` (m,): a speed."""
-        raise NotImplementedError(f"{type(self).__name__} must define residual")
+        rows, direction = self._friction_rows(contacts)
+        z = np.column_stack([np.zeros(contacts.count), _along(tangent, direction)])
+        return contact_residual(rows, contacts.after(normal), z, self.projection, np.maximum(normal, 0.0))
 
-    def settled(
-        self, contacts: Contacts, normal: Floats, tangent: Floats, tolerance: float, scale: float, visits: int
-    ) -> tuple[Floats, Floats, float] | None:
-        """Friction impulses together with normal impulses that stop the approach which friction causes; the residual.
-
-        Normal impulses are at least `normal`; the residual is a speed, at most `tolerance` where that can be reached.
-        `scale` is the fastest speed before the impact; a contact is visited at most `visits` times on average. None
-        without tangent rows.
-        """
-        if not contacts.tangent_count:
-            return None
-        normal, tangent = normal.copy(), tangent.copy()
-        given = (contacts.rows, contacts.velocity, normal, tangent)
-        return normal, tangent, float(settle(*given, self.bounds, scale, tolerance, visits))
-
-
-@dataclass(frozen=True)
-class CoupledModel(FrictionModel):
-    """Base of the friction models that find normal and friction impulses together.
-
-    tolerance: residual of exact answers, relative to the fastest speed.
-    """
-
-    coupled: ClassVar[bool] = True
-
-    tolerance: float = 1e-11
-
-    def blocks(self, contacts: Contacts) -> Rows:
-        """A copy of the rows of sliding friction, for the frictional contact solver."""
+    def rows(self, contacts: Contacts) -> tuple[Rows, Floats | None]:
+        """The rows of sliding friction, and the directions (m, t) of friction where the model gives them."""
         rows, count = contacts.rows, 1 + contacts.tangent_count
-        if count == 1:
-            raise ProblemError("tangents", None, "tangent rows, for friction")
+        if rows.val.shape[2] == count and not rows.bound[:, FRICTION + 1 :].any():
+            return rows, None
         bound = np.zeros_like(rows.bound)
         bound[:, FRICTION] = rows.bound[:, FRICTION]
-        return rows._replace(val=rows.val[:, :, :count].copy(), base=rows.base[:, :count].copy(), bound=bound)
+        return rows._replace(val=rows.val[:, :, :count].copy(), base=rows.base[:, :count].copy(), bound=bound), None
 
-    def joint(
-        self, contacts: Contacts, target: Floats, start: Floats, tolerance: float = 0.0
-    ) -> tuple[Floats, float, int, bool]:
-        """Normal and friction impulses (m, 1 + t) of `0 <= lam perp u_n+ - target >= 0` and of the friction model.
+    def _friction_rows(self, contacts: Contacts) -> tuple[Rows, Floats | None]:
+        """The rows without the normals, whose impulses stay; no friction where no body can move along the tangents."""
+        rows, direction = self.rows(contacts)
+        val, base, bound = rows.val.copy(), rows.base.copy(), rows.bound.copy()
+        val[:, :, 0], base[:, 0] = 0.0, 0.0
+        bound[tangent_squares(rows).max(axis=1) <= ZERO_ROW * rows.diag] = 0.0
+        return rows._replace(val=val, base=base, bound=bound), direction
 
-        Both hold for the same velocity after the impact. `start` (m, 1 + t) is a warm start, `tolerance` a speed; 0
-        asks for an exact answer. Also returns the residual of both conditions, which is a speed, the iterations, and
-        whether they have converged.
-        """
-        blocks, z = self.blocks(contacts), start.copy()
-        blocks.base[:, 0] -= target
-        aim = max(tolerance, self.tolerance * max(contacts.fastest(), float(target.max(initial=0.0))))
-        answer = solve_contact(blocks, np.arange(contacts.count), contacts.velocity, z, aim, self.bounds)
-        return self.within(z, contacts.friction), answer.residual, answer.iterations, answer.residual <= CONVERGED * aim
+    def _solved(
+        self,
+        contacts: Contacts,
+        rows: Rows,
+        direction: Floats | None,
+        z: Floats,
+        before: tuple[Floats | None, Floats],
+        tolerance: float,
+        scale: float,
+    ) -> Solved:
+        """The impulses from the warm start z (m, 1 + t); `before`: normal impulses that act, and the velocity then."""
+        given, velocity = before
+        aim = max(tolerance, self.tolerance * scale)
+        visits = FRONT_VISITS if tolerance > SWEEPS_TOLERANCE * scale else 0
+        asked = Accuracy(aim, fine_work=0.0, visits=visits) if visits else Accuracy(aim)
+        answer = solve_contact(rows, np.arange(contacts.count), velocity, z, asked, self.projection, given)
+        tangent = z[:, 1:].copy() if direction is None else z[:, 1:2] * direction
+        converged = answer.residual <= CONVERGED * aim
+        return Solved(z[:, 0].copy(), tangent, answer.velocity, answer.residual, answer.iterations, converged)
 
-    def within(self, z: Floats, friction: Floats) -> Floats:
-        """The impulses `z` (m, 1 + t) with friction within its bounds, which single precision may miss by rounding."""
-        raise NotImplementedError(f"{type(self).__name__} must define within")
+
+def _along(tangent: Floats, direction: Floats | None) -> Floats:
+    """Friction impulses (m, t) as those of the rows of a model: along its directions if it has some."""
+    if direction is None:
+        return tangent
+    out = np.zeros_like(tangent)
+    out[:, 0] = (tangent * direction).sum(axis=1)
+    return out

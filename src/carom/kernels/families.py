@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-DEFAULT_FRICTION = "coulomb_fixed_direction"
+DEFAULT_FRICTION = "cone"
 MANY_BODIES = {2: 500, 3: 30}  # with more, some islands are likely to be too large for dense matrices
 
 

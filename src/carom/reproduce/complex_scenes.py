@@ -11,7 +11,7 @@ from ..analysis.stages import stages
 from ..draw.style import CYCLE, GRAY, TIME, styled, write
 from ..scenes import card_house, rabbits_and_pawns, rube_goldberg
 from ..trajectory import Trajectory
-from .evidence import Case, Evidence, Row, claim
+from .evidence import ZHANG_FRICTION, Case, Evidence, Row, claim
 from .stills import Still, write_stills
 
 STILL = 1e-8  # length units, cards are 1 long: below this a card has not moved
@@ -24,7 +24,8 @@ ORDER = ("first ball", "cradle", "card house", "first domino", "last domino", "s
 
 def cards(case: Case, rest: float = 10.0, after: float = 5.0, stories: int = 3, width: int = 4) -> Evidence:
     """The card house stands still, falls when two balls hit it, and comes to rest; writes figures and .csv."""
-    run = case.simulate("card_house", card_house(stories=stories, width=width, rest=rest), "qce", rest + after)
+    scene = card_house(stories=stories, width=width, rest=rest)
+    run = case.simulate("card_house", scene, "qce", rest + after, friction_model=ZHANG_FRICTION)
     chosen = members(run, "cards")
     place = np.asarray(run.positions)[:, chosen]
     moved = np.linalg.norm(place - place[0], axis=2).max(axis=1)
@@ -79,7 +80,9 @@ def rabbits(case: Case, rabbits: int = 144, pawns: int = 16, duration: float = 8
         step=0.002,
         tolerance="exact",
     )
-    pile = case.part(0.4, 1.0).simulate("pile", rabbits_and_pawns(**size), "qce", duration)
+    pile = case.part(0.4, 1.0).simulate(
+        "pile", rabbits_and_pawns(**size), "qce", duration, friction_model=ZHANG_FRICTION
+    )
     steps = free.steps
     total = steps["kinetic"] + steps["potential"]
     hit = steps["contacts"][1:] > 0
@@ -111,7 +114,8 @@ def rabbits(case: Case, rabbits: int = 144, pawns: int = 16, duration: float = 8
 
 def machine(case: Case, duration: float = 26.0, pillars: int = 8) -> Evidence:
     """Figure 11: the Rube Goldberg machine, a still and the order of its stages; writes figures and .csv."""
-    run = case.simulate("machine", rube_goldberg(pillars=pillars), "qce", duration, frame_rate=25.0)
+    scene = rube_goldberg(pillars=pillars)
+    run = case.simulate("machine", scene, "qce", duration, frame_rate=25.0, friction_model=ZHANG_FRICTION)
     when = stages(run)
     reached = [name for name in ORDER if when[name] <= duration]
     times = [when[name] for name in reached]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Progress = Callable[[float, str], None]  # fraction done (0 to 1) and the present task
 Value = float | str
 T = TypeVar("T")
+# The friction models of two papers. Tang 2014 uses the friction that its laws have themselves.
+SMITH_FRICTION, ZHANG_FRICTION = "coulomb_fixed_direction", "pyramid"
 
 
 def silent(part: float, what: str) -> None:

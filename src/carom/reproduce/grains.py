@@ -11,7 +11,7 @@ from ..draw.style import CYCLE, MARKERS, styled, write
 from ..scenes import granular_wave, granular_wave_2d
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .evidence import Case, Evidence, Row, claim
+from .evidence import ZHANG_FRICTION, Case, Evidence, Row, claim
 from .stills import Still, write_stills
 
 LAYERS = 10  # into which a pile is divided by height
@@ -23,9 +23,16 @@ def shock(
 ) -> Evidence:
     """Figure 8: a pile that is jerked up once, dense in 3D and loose in 2D; writes figures and .csv."""
     dense = case.part(0.0, 0.8).simulate(
-        "dense", granular_wave(count=count, side=side, settle=settle), "qce", settle + 0.2, frame_rate=frame_rate
+        "dense",
+        granular_wave(count=count, side=side, settle=settle),
+        "qce",
+        settle + 0.2,
+        frame_rate=frame_rate,
+        friction_model=ZHANG_FRICTION,
     )
-    loose = case.part(0.8, 1.0).simulate("loose", granular_wave_2d(columns=columns), "qce")
+    loose = case.part(0.8, 1.0).simulate(
+        "loose", granular_wave_2d(columns=columns), "qce", friction_model=ZHANG_FRICTION
+    )
     start = int(np.searchsorted(dense.time, settle))
     height, speed = layer_speeds(dense, start)
     front = wave_front(loose, 0.0, MOVING, LAYERS)

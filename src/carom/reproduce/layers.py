@@ -24,7 +24,7 @@ from ..scenes import vibrated_layer
 from ..scenes.granular import PATTERNS
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .evidence import Case, Evidence, Row, claim
+from .evidence import SMITH_FRICTION, ZHANG_FRICTION, Case, Evidence, Row, claim
 
 DIAMETER = 1.65e-4  # meters
 FRAMES = 0.5  # of those of the scene: 8 per plate period are enough to find the layer in flight
@@ -82,7 +82,7 @@ def measured(run: Trajectory, width: int, periods: float) -> Layer:
 
 def run_patterns(case: Case, width: int = 100, periods: float = 60.0, law: str = "gr") -> Evidence:
     """Smith 2012, figure 12; writes patterns.png, .svg, .pdf and .csv."""
-    layers = _points(case, width, periods, law)
+    layers = _points(case, width, periods, law, SMITH_FRICTION)
     rows = [row for name, layer in layers.items() for row in _pattern_rows(name, layer)]
     parameters = {"c_r": 0.7, "friction": 0.5, "h": 2e-4}
     return Evidence(tuple(rows), _draw_maps(case.out, layers), _findings(layers), parameters)
@@ -90,17 +90,17 @@ def run_patterns(case: Case, width: int = 100, periods: float = 60.0, law: str =
 
 def run_table_2(case: Case, width: int = 100, periods: float = 60.0, law: str = "qce") -> Evidence:
     """Zhang 2015, figure 9 and table 2: iterations and seconds per step; writes patterns.png, .svg, .pdf and .csv."""
-    layers = _points(case, width, periods, law)
+    layers = _points(case, width, periods, law, ZHANG_FRICTION)
     rows = [row for name, layer in layers.items() for row in (*_work_rows(name, layer), *_pattern_rows(name, layer))]
     parameters = {"c_r": 0.7, "friction": 0.5, "h": 2e-4}
     return Evidence(tuple(rows), _draw_maps(case.out, layers), _findings(layers), parameters)
 
 
-def _points(case: Case, width: int, periods: float, law: str) -> dict[str, Layer]:
+def _points(case: Case, width: int, periods: float, law: str, friction: str) -> dict[str, Layer]:
     layers = {}
     for part, name in case.each(list(PATTERNS)):
         scene = vibrated_layer(pattern=name, width=width, periods=periods)
-        run = part.simulate(name, scene, law, frame_rate=FRAMES * scene.frame_rate)
+        run = part.simulate(name, scene, law, frame_rate=FRAMES * scene.frame_rate, friction_model=friction)
         layers[name] = measured(run, width, periods)
     return layers
 
@@ -185,7 +185,8 @@ def run_steps(
     layers = {}
     for part, h in case.each(steps, [1.0 / h for h in steps]):
         scene = vibrated_layer(pattern="hexagons", width=width, periods=periods)
-        run = part.simulate(f"step_{h:g}", scene, law, step=h, frame_rate=FRAMES * scene.frame_rate)
+        settings = {"step": h, "frame_rate": FRAMES * scene.frame_rate, "friction_model": SMITH_FRICTION}
+        run = part.simulate(f"step_{h:g}", scene, law, **settings)
         layers[h] = measured(run, width, periods)
     rows = [row for h, layer in layers.items() for row in _step_rows(h, layer)]
     coarse, fine = max(steps), min(steps)

@@ -12,12 +12,13 @@ from matplotlib.axes import Axes
 
 from ..analysis.granular import Sides, Slope, angle_of_repose, contact_numbers
 from ..draw.style import BLACK, CYCLE, GRAY, MARKERS, PALE, law_style, styled, write
+from ..laws import make as make_law
 from ..scene.boundaries import Container
 from ..scenes import repose, sphere_packing
 from ..scenes.packings import SIZES
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .evidence import Case, Evidence, Row, claim
+from .evidence import SMITH_FRICTION, Case, Evidence, Row, claim
 from .stills import Still, write_stills
 
 BOUND = 8e-3  # Tang 2014, section 7.4: largest relative error of energy of a collision step
@@ -92,14 +93,16 @@ def slopes(
 
     The slope is measured `flow` time units after the gate is lifted, and after `slide` where there is no friction: only
     impacts slow bodies that slide, and cubes on the faces of others still move when piles with friction have long
-    been at rest.
+    been at rest. Laws have their own friction, as in the paper, or that of the published runs under qce.
     """
+    friction = None if make_law(law).own_friction else SMITH_FRICTION
     runs: dict[tuple[str, float], Trajectory] = {}
     for part, (shape, mu) in case.each([(shape, mu) for shape in counts for mu in frictions]):
         width = (ROOM[shape] * counts[shape]) ** (1.0 / 3.0)
         long = flow if mu else slide
         scene = repose(shape=shape, count=counts[shape], friction=mu, width=width, settle=settle, flow=long)
-        runs[shape, mu] = part.simulate(f"{shape}_{mu:g}", scene, law, step=step, frame_rate=10.0)
+        settings = {"step": step, "frame_rate": 10.0, "friction_model": friction}
+        runs[shape, mu] = part.simulate(f"{shape}_{mu:g}", scene, law, **settings)
     found = {kind: slope(run) for kind, run in runs.items()}
     rows = _slope_rows(runs, found, counts, frictions, settle)
     files = (*_stills(case.out, runs, found, frictions, settle), *_curves(case.out, runs, found, counts, frictions))

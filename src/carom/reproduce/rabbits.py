@@ -19,7 +19,7 @@ from ..scenes import rabbit_pile, rabbits_in_pot
 from ..solvers.rows import Floats
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM
 from ..trajectory import Trajectory
-from .evidence import Case, Evidence, Row, claim
+from .evidence import SMITH_FRICTION, Case, Evidence, Row, claim
 from .stills import Still, draw_stills
 
 PUBLISHED_ANGULAR, PUBLISHED_LINEAR = 4.37e-11, 1.36e-11  # percent; absolute
@@ -28,7 +28,8 @@ PUBLISHED_ANGULAR, PUBLISHED_LINEAR = 4.37e-11, 1.36e-11  # percent; absolute
 def run_pot(case: Case, duration: float = 1000.0, detail: int = 24) -> Evidence:
     """Two rabbits in a floating pot; writes pot.png, .svg, .pdf and .csv."""
     scene = rabbits_in_pot(duration=duration, detail=detail)
-    run = case.simulate("pot", scene, "gr", frame_rate=20.0 / min(duration, 20.0))
+    rate = 20.0 / min(duration, 20.0)
+    run = case.simulate("pot", scene, "gr", frame_rate=rate, friction_model=SMITH_FRICTION)
     angular, linear = (_columns(run, names) for names in (ANGULAR_MOMENTUM, MOMENTUM))
     percent = 100.0 * np.abs(angular - angular[0]) / np.abs(angular[0])
     change = np.abs(linear - linear[0])

@@ -11,7 +11,7 @@ from ..laws import Law, make
 from ..settings import EXACT_TOLERANCE, tolerance_number
 from .restitution import MODELS
 
-DEFAULT_FRICTION = "coulomb_fixed_direction"
+DEFAULT_FRICTION = "cone"
 
 # Tolerances of a run, relative to the fastest speed of approach or slip at any contact of the step, or to the speed
 # gained in two steps of free fall if that is larger.

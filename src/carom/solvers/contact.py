@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
+from .contact_front import sweep_front
 from .contact_island import (
     BOUND,
     CONE,
@@ -31,6 +32,7 @@ from .contact_island import (
     group_count,
     group_rows,
     layout,
+    measure,
     part_of,
     projected,
     push,
@@ -74,6 +76,7 @@ class Accuracy(NamedTuple):
     tolerance: float  # the residual aimed for, a speed
     enough: float = 0.0  # a larger residual, with which an answer ends as soon as the rest would cost much
     fine_work: float = FINE_WORK  # multiplications to solve small islands better than asked for
+    visits: int = 0  # visits of a contact on average in sweeps over moving bodies, before islands are solved
 
 
 class Answer(NamedTuple):
@@ -104,9 +107,11 @@ def solve_contact(
     lay = layout(*blocks.val.shape[1:], blocks.tangents)
     asked = accuracy if isinstance(accuracy, Accuracy) else Accuracy(accuracy)
     enough = max(asked.tolerance, asked.enough)
-    asked = Accuracy(float(asked.tolerance), float(enough), float(asked.fine_work))
+    visits = int(asked.visits) if blocks.body.shape[1] == 2 and len(chosen) == len(z) else 0
+    asked = Accuracy(float(asked.tolerance), float(enough), float(asked.fine_work), visits)
     problem = Problem(blocks.body, blocks.val, blocks.base, blocks.bound, np.zeros(len(z)) if given is None else given)
-    x, residual, iterations, left, scales = _solve(lay, problem, chosen, velocity, z, projection, asked)
+    touching = (blocks.touch_ptr, blocks.touch)
+    x, residual, iterations, left, scales = _solve(lay, problem, touching, chosen, velocity, z, projection, asked)
     if len(left):
         whole = _whole(lay, problem, chosen, velocity, z, projection)
         _, order, ptr, _ = all_islands(whole.body, len(velocity))
@@ -119,6 +124,20 @@ def solve_contact(
     if x.shape != shape:
         x = x.reshape(shape) if x.size == shape[0] * shape[1] else x[:, : shape[1]].copy()
     return Answer(x, float(residual), int(iterations))
+
+
+def contact_residual(blocks: Rows, velocity: Floats, impulse: Floats, projection: int, given: Floats) -> float:
+    """The residual, a speed, of the impulses (m, r) of all contacts; arguments as for `solve_contact`."""
+    blocks, velocity, z = common_size(blocks, velocity, impulse)
+    problem = Problem(blocks.body, blocks.val, blocks.base, blocks.bound, given)
+    lay = layout(*blocks.val.shape[1:], blocks.tangents)
+    return float(_residual(lay, problem, np.arange(len(z)), velocity, z, projection))
+
+
+@kernel
+def _residual(lay, problem, chosen, velocity, impulse, projection):
+    whole = _whole(lay, problem, chosen, velocity, impulse, projection)
+    return measure(lay, whole, whole.z, whole.x)[0]
 
 
 def _solve_large(lay: Layout, whole: Island, mine: Ints, scale: float, tolerance: float) -> tuple[float, int]:
@@ -135,15 +154,17 @@ def _solve_large(lay: Layout, whole: Island, mine: Ints, scale: float, tolerance
 
 
 @kernel
-def _solve(lay, problem, chosen, velocity, impulse, projection, accuracy):
+def _solve(lay, problem, touching, chosen, velocity, impulse, projection, accuracy):
     """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations, islands left, and
     for each island the order of magnitude of its speeds."""
     whole = _whole(lay, problem, chosen, velocity, impulse, projection)
+    sweeps = sweep_front(lay, whole, touching, accuracy.tolerance, accuracy.visits) if accuracy.visits else 0
     _, order, ptr, number = all_islands(whole.body, len(velocity))
     residuals, scales, todo = _first_residuals(lay, whole, number, ptr, accuracy)
-    iterations, left, worst = 0, todo, 0.0
+    iterations, left, worst = sweeps, todo, 0.0
     if len(todo):
-        iterations, left = _solve_islands(lay, whole, (order, ptr), todo, residuals, scales, accuracy)
+        more, left = _solve_islands(lay, whole, (order, ptr), todo, residuals, scales, accuracy)
+        iterations += more
     for p in range(len(chosen)):
         for s in range(len(lay.rows)):
             impulse[chosen[p], s] = whole.z[p, s]
@@ -191,6 +212,8 @@ def _first_residuals(lay, whole, number, ptr, accuracy):
             sizes[s] += z[p, 0] ** 2 / weight[p, NORMAL]
             scales[s] = max(scales[s], abs(z[p, 0]) / weight[p, NORMAL], -u[0])
         residuals[s] = max(residuals[s], distance(lay, whole.projection, weight[p], z[p], u))
+    if accuracy.visits:
+        _halve_gain(lay, whole, number, works, sizes)
     rough = ROUGH if accuracy.enough == accuracy.tolerance and accuracy.fine_work > 0.0 else 1.0
     todo, used = np.empty(count, np.int64), 0
     for s in range(count):
@@ -201,10 +224,27 @@ def _first_residuals(lay, whole, number, ptr, accuracy):
     return residuals, scales, todo[:used]
 
 
+@kernel(fastmath=LOOSE)
+def _halve_gain(lay, whole, number, works, sizes):
+    """Replaces the work `z . u` on islands that gain by the gain of kinetic energy, `z . (u + u before) / 2`.
+
+    At an impact it is enough that this is not positive; impulses that bodies at rest keep getting must do no work.
+    """
+    gaining, u = works > NO_WORK * sizes, np.empty(len(lay.rows))
+    for s in range(len(works)):
+        if gaining[s]:
+            works[s] *= 0.5
+    for p in range(len(whole.z)):
+        if gaining[number[p]] and whole.z[p, 0] + whole.weight[p, GIVEN] > 0.0:
+            speeds_of(lay, whole, whole.before, p, u)
+            for row in range(len(lay.rows)):
+                works[number[p]] += 0.5 * whole.z[p, row] * u[row]
+
+
 @kernel
 def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
     """Solves the islands `todo` except large ones; returns the iterations, and the islands that are left."""
-    tolerance, enough, fine_work = accuracy
+    tolerance, enough, fine_work, _ = accuracy
     order, ptr = islands
     newton_work = NEWTON_ISLAND_WORK if enough == tolerance else EASY_ISLAND_WORK
     label = np.full(len(whole.x), -1, np.int64)

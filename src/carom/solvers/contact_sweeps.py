@@ -35,6 +35,7 @@ from .contact_island import (
     WEIGHT,
     group_count,
     group_rows,
+    projected,
     settled,
     speeds_of,
 )
@@ -113,10 +114,19 @@ def start(lay, island, records):
 
 @kernel
 def accept(lay, island, records):
-    """Impulses and velocities of an island from its records, in double precision; returns the residual."""
-    for p in range(len(island.z)):
+    """Impulses and velocities of an island from its records, in double precision; returns the residual.
+
+    Friction is put within its bounds, which single precision misses by rounding.
+    """
+    z, last = island.z, len(lay.tangents)
+    for p in range(len(z)):
         for s in range(len(lay.rows)):
-            island.z[p, s] = records.z[p, s]
+            z[p, s] = records.z[p, s]
+        bound = island.weight[p, BOUND] * (z[p, 0] + island.weight[p, GIVEN])
+        one, two = projected(island.projection, bound, z[p, 1], z[p, last] if last == 2 else 0.0)
+        z[p, 1] = one
+        if last == 2:
+            z[p, last] = two
     return settled(lay, island)
 
 
