@@ -116,7 +116,9 @@ class Stepper:
         moving = boundaries_at(world, state.time, step)[0] if world.moving_boundaries else world.boundaries
         impact = assemble(world, state, found, moving)
         if getattr(self.response.law, "patch_weights", False):
-            impact = replace(impact, weights=patch_shares(found.table[:, :2], found.point, found.normal))
+            impact = replace(
+                impact, weights=patch_shares(np.stack([found.first, found.second], axis=1), found.point, found.normal)
+            )
         report.clock.lap("assemble")
         return impact
 
