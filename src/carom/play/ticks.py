@@ -56,7 +56,7 @@ class Tick:
 
 
 def ticks_of(solution: ImpactSolution, law: Law) -> list[Tick]:
-    """All seven desiderata, measured on this solution, beside the claims of the law."""
+    """The seven desiderata that one solution shows (SMP compares several), beside the claims of the law."""
     measured = (
         _break_away(solution),
         _symmetry(solution, law),
