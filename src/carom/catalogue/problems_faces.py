@@ -57,7 +57,9 @@ def plank() -> Entry:
     return Entry(sampled(ENDS), "a tilted plank on two ends", sizes=[[1.0, 0.25]], resampled=more)
 
 
-def boxes(name: str, note: str, stack: list[tuple[float, tuple[float, ...], tuple[float, ...]]], spin: Floats) -> Entry:
+def boxes(
+    name: str, note: str, stack: list[tuple[float, tuple[float, ...], tuple[float, ...]]], spin: list[float]
+) -> Entry:
     """A stack of boxes, from the ground up, of which the uppermost arrives with speed 1 and a spin."""
     mass, half, place = (np.array(part) for part in zip(*stack, strict=True))
     top = np.cumsum(2.0 * half[:, 2])
