@@ -1,4 +1,4 @@
-"""Cones and funnels in every kind of picture: stills, the viewer's page, the play page."""
+"""Cones, funnels, ellipsoids and height fields in every kind of picture: stills, the viewer's page, the play page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from carom.draw.viewer.layout import Layout, box_of
 from carom.draw.viewer.runs import Frames
 from carom.draw.viewer.stage import boundary_meshes
 from carom.play.pictures import picture
-from carom.scene import Bodies, Cone, Disc, Funnel, Plane, Scene, Sphere
+from carom.scene import Bodies, Cone, Disc, Ellipse, Ellipsoid, Funnel, HeightField, Plane, Scene, Sphere
 
 
 @pytest.fixture(params=[2, 3])
@@ -68,3 +68,36 @@ def test_the_play_page_has_them(run):
         assert "sphere" in ball and len(cone["triangles"]) > 100
         points = np.array(funnel["triangles"]).reshape(-1, 3)
         assert len(points) == 24 * 12 * 3
+
+
+# ---- ellipsoids and height fields
+
+
+@pytest.fixture(params=[2, 3])
+def field(request, tmp_path):
+    heights = 0.1 * np.arange(5) ** 2
+    if request.param == 2:
+        scene = Scene("field", [Bodies(Ellipse((0.2, 0.1)), [[0.5, 2.0], [1.0, 2.0]])], [HeightField(heights, 0.5)])
+    else:
+        ground = HeightField(heights[:, None] + np.zeros((1, 4)), 0.5)
+        scene = Scene("field", [Bodies(Ellipsoid((0.3, 0.2, 0.1)), [[0.5, 0.7, 1.0]])], [ground])
+    record(tmp_path / "field.h5", scene)
+    with Trajectory(tmp_path / "field.h5") as found:
+        yield found
+
+
+def test_every_picture_has_the_field(field):
+    """The still, the viewer and the play page show as many segments or triangles as the field has."""
+    image = Studio(field, Look(size=(640, 360), caption=False), Span(0.0, 0.0)).picture(0.0)
+    assert (image != 255).any(axis=2).sum() > 500
+    batches, shown = batches_of(field), picture([field])
+    json.dumps(shown)
+    assert sum(len(batch.body) for batch in batches) == field.world.count
+    if field.dimension == 2:
+        lines = [b["line"] for b in shown["boundaries"]]
+        assert np.array(lines)[:, 0] == pytest.approx(np.stack([0.5 * np.arange(4), 0.1 * np.arange(4) ** 2], axis=1))
+    else:
+        egg, ground = (shown["meshes"][k] for k in shown["mesh"])
+        assert np.abs(np.array(egg["triangles"])).max() == pytest.approx(0.3, rel=0.01)
+        # Two triangles per cell above and below, and two for each edge of the rim.
+        assert len(np.array(ground["triangles"]).reshape(-1, 9)) == 4 * 12 + 2 * 14

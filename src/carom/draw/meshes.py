@@ -154,7 +154,7 @@ def _scene_surface(world: World, scene: Scene, index: int) -> Mesh | None:
     from ..scene.parts import load_mesh
 
     shapes = world.shapes_3d
-    for number, group in enumerate(scene.bodies):
+    for number, group in enumerate(scene.groups):
         first = np.flatnonzero(world.group == number)[:1]
         if not len(first):
             continue
