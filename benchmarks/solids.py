@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.contact.convex_bodies import convex_pairs
-from carom.contact.poses import Poses
+from carom.contact.parts import Poses
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cylinder, Hull, Solid, Sphere
 from carom.world import Shapes3D

@@ -13,8 +13,8 @@ from tests.stepping.runs import box, disc, states_of
 
 from carom import ImpactProblem
 from carom.build import build
+from carom.contact.containment import INITIAL_OVERLAP
 from carom.contact.detector import find_contacts
-from carom.contact.initial_state import INITIAL_OVERLAP
 from carom.errors import ProblemError
 from carom.geometry.polygons import convex_polygon, polygon_moments
 from carom.scene import (

@@ -137,7 +137,7 @@ def test_the_reader_of_imports_sees_every_form(line, part):
 
 def test_own_part_and_other_packages_do_not_count():
     source = "import numpy\nfrom numba import njit\nfrom .rows import speed"
-    assert imported(source, "carom.solvers.heap", False, {"solvers"}) == {"solvers"}
+    assert imported(source, "carom.solvers.islands", False, {"solvers"}) == {"solvers"}
 
 
 def test_the_rows_of_contacts_are_the_bridge_between_worlds_and_problems():

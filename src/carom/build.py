@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .contact.initial_state import check_start
+from .contact.containment import check_start
 from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import half_width

@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from carom.contact.contact_set import ContactSet, contact_table
-from carom.contact.convex import Bodies
-from carom.contact.convex_bodies import convex_pairs
-from carom.contact.convex_boundaries import put_bounded_solids
-from carom.contact.poses import Poses, placed_parts
+from carom.contact.convex_bodies import convex_pairs, put_bounded_solids
+from carom.contact.parts import Bodies, Poses, placed_parts
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Box, Capsule, Cone, Cylinder, Ellipsoid, Hull, Sphere
 

@@ -7,9 +7,8 @@ import numpy as np
 from carom.contact.boundaries import boundary_of, point_gap, rim_wave, summits
 from carom.contact.convex import core_separation
 from carom.contact.epa import Preview, polytope
+from carom.contact.parts import Part, core_of, foremost_point, has_rims, local_point, part_pose, rims, world_point
 from carom.contact.point_distance import nearest
-from carom.contact.poses import local_point, part_pose, world_point
-from carom.contact.support import Part, core_of, foremost_point, has_rims, rims
 from carom.geometry.shapes import ELLIPSOID
 from carom.geometry.vectors import Mat3, Pose, Vec3, row3, to_local
 from carom.kernels import kernel

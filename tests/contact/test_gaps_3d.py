@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from carom.contact.boundaries import boundary_table
+from carom.contact.parts import core_of
 from carom.contact.point_distance import nearest
-from carom.contact.support import core_of
 from carom.geometry.vectors import Vec3
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Ellipsoid

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from carom.contact.poses import Poses
+from carom.contact.parts import Poses
 from carom.geometry.hulls import box as make_box
 from carom.scene.parts import make_shapes
 from carom.scene.shapes import Cone, Cylinder, Mesh, Sphere

@@ -12,8 +12,8 @@ from carom import Simulation, scenes
 from carom.contact.advancement import gaps
 from carom.contact.detector import find_contacts
 from carom.contact.motion import Motions
+from carom.contact.parts import Poses
 from carom.contact.point_distance import distance, signed_distance, surface_of
-from carom.contact.poses import Poses
 from carom.geometry.hulls import box as make_box
 from carom.geometry.rotations import matrices
 from carom.geometry.surfaces import icosphere, torus, trefoil

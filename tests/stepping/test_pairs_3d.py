@@ -11,7 +11,7 @@ import pytest
 from carom import stepping
 from carom.build import build
 from carom.contact.detector import find_contacts
-from carom.contact.support import rims
+from carom.contact.parts import rims
 from carom.geometry.rotations import matrices
 from carom.geometry.shapes import CONE, ELLIPSOID
 from carom.resolve.response import Response

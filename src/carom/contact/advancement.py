@@ -32,10 +32,9 @@ from .box_axes import BoxAxes, box_axes, box_gap
 from .epa import Polytope, overlap_now, polytope
 from .gjk import separation
 from .motion import Motion, Motions, motion_of, pose_at
+from .parts import Part, core_of, difference, local_point, part_pose, world_point
 from .point_distance import distance, surface_of
 from .polygons import nearest_on_polygon, set_normals
-from .poses import local_point, part_pose, world_point
-from .support import Part, core_of, difference
 from .surface_points import sample_count, sample_point
 
 NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1

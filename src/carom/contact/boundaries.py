@@ -14,7 +14,7 @@ from ..geometry.vectors import Vec3, dot, norm, transposed
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, Boundaries, World
-from .poses import world_point
+from .parts import world_point
 
 
 def boundaries_at(world: World, time: float, step: float) -> tuple[Boundaries, Boundaries]:

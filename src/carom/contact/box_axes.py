@@ -23,7 +23,7 @@ import numpy as np
 from ..geometry.vectors import Mat3, Vec3, norm, to_local, to_world
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from .poses import relative_pose
+from .parts import relative_pose
 
 EQUAL_AXES = 1e-10  # axes whose score is this close to the best (relative to size) are equal
 AXIS_PREVIEW = 0.01  # weight of the predicted separation in the score: decides among axes that are equal at the touch

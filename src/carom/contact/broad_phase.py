@@ -206,7 +206,7 @@ class Spheres(NamedTuple):
     free: np.ndarray  # (n,)
 
 
-class Bodies(NamedTuple):
+class GridBodies(NamedTuple):
     """Data of the bodies, in their own order or in that of the grid."""
 
     ball: Floats  # (n, D + 1) center, within the periods, and radius
@@ -231,8 +231,8 @@ def grid_of(axes, spheres, margin, period):
                 ball[i, d] -= period[d] * np.floor((place[i, d] - corner[d]) / period[d])
     order, start = np.empty(n, np.int64), np.empty(first[-1] + 1, np.int64)
     window = windows(largest, members, margin, cell, count)
-    in_order = Bodies(np.empty((n, dim + 1)), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_))
-    bodies = Bodies(ball, np.empty(n, np.int64), level, spheres.free)
+    in_order = GridBodies(np.empty((n, dim + 1)), np.empty(n, np.int64), np.empty(n, np.int8), np.empty(n, np.bool_))
+    bodies = GridBodies(ball, np.empty(n, np.int64), level, spheres.free)
     return Grid(order, start, cell, count, first, corner, period, window), bodies, in_order
 
 

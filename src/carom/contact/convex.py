@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.vectors import Pose, Vec3, cross, dot, norm, to_local, to_world
+from ..geometry.vectors import Vec3, cross, dot, norm, to_local, to_world
 from ..kernels import kernel
-from ..solvers.rows import Floats
-from ..world import BOX, CAPSULE, SPHERE, Shapes3D
+from ..world import BOX, CAPSULE, SPHERE
 from .box_axes import BoxAxes, box_axes, box_normal
 from .clipping import PARALLEL_SINE, clip
 from .contact_set import Contact, feature_code, put
@@ -22,9 +21,19 @@ from .epa import Polytope, Preview, overlap, polytope
 from .features import Depth, Scratch, box_feature, facing, most_points, new_scratch, plain_depth, point_of
 from .gjk import segment_separation, shifted_separation
 from .manifold import Manifold, put_contacts
+from .parts import (
+    Part,
+    StepPoses,
+    difference,
+    is_curved,
+    is_smooth,
+    local_point,
+    midway,
+    most_parts,
+    relative_pose,
+    support,
+)
 from .point_distance import feature_distance, nearest
-from .poses import Placed, StepPoses, local_point, midway, most_parts, pose_at, relative_pose
-from .support import Core, Part, core_of, difference, is_curved, is_smooth, support
 
 FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
 CLOSE = 0.02  # gap, in the same unit, up to which fast bodies are advanced
@@ -40,14 +49,6 @@ BAND = 0.2  # largest depth of features, in half widths of the smaller body
 # Sine of the angle to the normal up to which a whole face of a box is a feature against another box, since edges may
 # cross at any place of it; larger than that up to which `box_normal` prefers faces to edges.
 TILT = 0.02
-
-
-class Moving(NamedTuple):
-    """A part in the step: its shape, and its poses at the start and at the end."""
-
-    core: Core
-    start: Pose
-    end: Pose
 
 
 class Query(NamedTuple):
@@ -66,14 +67,6 @@ class Work(NamedTuple):
     polytope: Polytope
     features: Scratch
     room: int  # largest number of contacts of two bodies
-
-
-class Bodies(NamedTuple):
-    """All that the narrow phase knows about bodies: shapes, poses of parts in the step, margins of contacts."""
-
-    shapes: Shapes3D
-    placed: Placed
-    margins: Floats  # (n,) of two bodies the larger one counts
 
 
 @kernel
@@ -307,10 +300,3 @@ def put_smooth_contact(a, b, query, work, table, n):
     point = (0.5 + 0.5 * weight) * on_a + (0.5 - 0.5 * weight) * on_b
     put(table, n, 0, 0, Contact(feature_code(query.base, 0, 0, 0), gap, last - radii, normal, point))
     return n + 1
-
-
-@kernel(inline="always")
-def moving_part(bodies, k):
-    """Number k of the placed parts in the step."""
-    shapes, placed = bodies.shapes, bodies.placed
-    return Moving(core_of(shapes, shapes.shape[placed.part[k]]), pose_at(placed.pose0, k), pose_at(placed.pose1, k))

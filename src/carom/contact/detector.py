@@ -15,7 +15,6 @@ from ..solvers.threads import on_threads, thread_count
 from ..world import MESH, PLANE, SEGMENT, State, World
 from .boundaries import boundaries_at, boundary_of, boundary_table, passes, point_gap
 from .contact_set import PERIODIC_WIDTH, WIDTH, Contact, ContactSet, put, with_room
-from .images import NO_IMAGE, image_offset, put_image, sides_in_step
 from .motion import moves_far, relative_displacements
 from .pairs import (
     FIRST,
@@ -24,11 +23,15 @@ from .pairs import (
     LIST_DIVERGED,
     LIST_KEPT,
     MARGIN_RESERVE,
+    NO_IMAGE,
     SECOND,
     Ends,
     Pairs,
+    image_offset,
     image_rows,
+    put_image,
     rows_to_bodies,
+    sides_in_step,
 )
 
 BALL_PIECE = 10_000  # candidate pairs of discs or spheres per task of a thread
@@ -176,7 +179,7 @@ class Detector:
 
     def _meshes(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
         from .meshes import mesh_contacts
-        from .poses import Poses
+        from .parts import Poses
 
         rows = image_rows(pairs, ends.position0, ends.position1, ends.sides)
         turn0, turn1 = matrices(ends.orientation0), matrices(ends.orientation1)

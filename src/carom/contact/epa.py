@@ -15,7 +15,7 @@ import numpy as np
 from ..geometry.vectors import Pose, Vec3, cross, dot, norm, put_row, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from .support import Part, difference, is_curved
+from .parts import Part, difference, is_curved
 
 POLYTOPE_VERTICES = 160  # largest number
 POLYTOPE_FACES = 2 * POLYTOPE_VERTICES + 8

@@ -18,8 +18,7 @@ from ..geometry.shapes import BOX, CAPSULE, HULL
 from ..geometry.vectors import Vec3, dot, row3, to_local, to_world
 from ..kernels import kernel
 from ..solvers.rows import Floats
-from .poses import world_point
-from .support import foremost_vertex, has_rims, rims
+from .parts import foremost_vertex, has_rims, rims, world_point
 
 RIM = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
 UPRIGHT = 1e-4  # sine of the tilt below which a cap or rim has no foremost point

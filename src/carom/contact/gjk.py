@@ -13,7 +13,7 @@ import numpy as np
 
 from ..geometry.vectors import Vec3, cross, dot, norm
 from ..kernels import kernel
-from .support import difference
+from .parts import difference
 
 GJK_ITERATIONS = 64  # largest number
 NEAR = 1e-12  # tolerance on the squared distance, relative

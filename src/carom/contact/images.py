@@ -1,4 +1,5 @@
-"""Periodic images of bodies: their codes in lists of pairs, their displacements, and the copies that are searched.
+"""Copies of bodies across periodic sides, which are searched like bodies where the grid of the broad phase cannot be
+periodic; and positions wrapped into the sides.
 
 An image is identified by the number of periods along each axis by which it is shifted. Lees-Edwards sides are periodic
 sides whose images slide: an image across the sheared side is also shifted along the side, by
@@ -14,25 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.vectors import Vec3
-from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints
-from .contact_set import DRIFT, OFFSET, WIDTH
-
-# The code of an image is the number of periods along each axis, plus 8, as digits of base CODE_BASE.
-CODE_BASE, NO_IMAGE = 16, 8 * (1 + 16 + 256)  # NO_IMAGE: the body itself
-
-
-class Sides(NamedTuple):
-    """The periodic sides of a world in a step."""
-
-    length: Vec3  # periods; 0 for axes without
-    slide_axis: int  # 0 or 1: axis along which images across the sheared side slide
-    sheared_axis: int
-    start: float  # by how much they have slid at the start of the step, up to whole periods
-    end: float  # and at its end
-    speed: float
 
 
 def periods_of(periodic: Periodic | None, dimension: int) -> Floats:
@@ -41,59 +25,6 @@ def periods_of(periodic: Periodic | None, dimension: int) -> Floats:
         return np.zeros(dimension)
     sides = [periodic.sides[axis] for axis in range(dimension)]
     return np.array([0.0 if side is None else side[1] - side[0] for side in sides])
-
-
-NO_SIDES = Sides(Vec3(0.0, 0.0, 0.0), 0, 0, 0.0, 0.0, 0.0)
-
-
-def sides_in_step(periodic: Periodic | None, before: float, after: float) -> Sides:
-    """The periodic sides in a step between two times."""
-    if periodic is None:
-        return NO_SIDES
-    length = periods_of(periodic, 3)
-    slide, sheared = periodic.slide_axis, periodic.sheared_axis
-    speed, period = periodic.shear_rate * float(length[sheared]), float(length[slide])
-    whole = math.floor(speed * after / period) * period if speed != 0.0 else 0.0
-    return Sides(Vec3(*map(float, length)), slide, sheared, speed * before - whole, speed * after - whole, speed)
-
-
-# ---- images of pairs, in kernels
-
-
-@kernel(inline="always")
-def periods(image, axis):
-    """Number of periods along an axis by which an image is shifted."""
-    return ((image >> (4 * axis)) & (CODE_BASE - 1)) - 8
-
-
-@kernel(inline="always")
-def image_offset(sides, image, slide):
-    """Displacement from a body to its image, where images across the sheared side have slid by `slide`."""
-    x, y, z = periods(image, 0) * sides.length.x, periods(image, 1) * sides.length.y, periods(image, 2) * sides.length.z
-    if slide != 0.0:
-        along = periods(image, sides.sheared_axis) * slide
-        x, y = (x + along, y) if sides.slide_axis == 0 else (x, y + along)
-    return Vec3(x, y, z)
-
-
-@kernel(inline="always")
-def image_drift(sides, image):
-    """Velocity of an image relative to its body."""
-    drift = periods(image, sides.sheared_axis) * sides.speed if sides.speed != 0.0 else 0.0
-    return Vec3(drift, 0.0, 0.0) if sides.slide_axis == 0 else Vec3(0.0, drift, 0.0)
-
-
-@kernel(inline="always")
-def put_image(table, n, sides, image):
-    """Writes offset and drift of contact n, whose second body is a periodic image."""
-    if table.shape[1] == WIDTH:
-        return
-    offset, drift = image_offset(sides, image, sides.start), image_drift(sides, image)
-    for k in range(3):
-        table[n, OFFSET + k], table[n, DRIFT + k] = offset[k], drift[k]
-
-
-# ---- copies that are searched like bodies, where the grid of the broad phase cannot be periodic
 
 
 class Images(NamedTuple):

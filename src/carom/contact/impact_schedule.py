@@ -30,7 +30,8 @@ from .contact_set import (
     ContactSet,
     put,
 )
-from .images import Sides, counts_once, make_images, periods_of, sides_in_step
+from .images import counts_once, make_images, periods_of
+from .pairs import Sides, sides_in_step
 from .polygons import Poses, polygon_boundaries, polygon_pairs
 from .time_of_impact_2d import (
     HALF_PLANE,

@@ -11,7 +11,7 @@ from ..kernels import kernel
 from .clipping import place_at
 from .contact_set import Contact, feature_code, put
 from .features import CODE, RHO, Feature, point_of
-from .poses import motion_between, world_point
+from .parts import motion_between, world_point
 
 # What determines the normal of a contact after the motion: the mean rotation of both bodies, the face of a or b, two
 # edges, the line of an edge of a or b, or two points.

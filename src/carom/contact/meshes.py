@@ -20,9 +20,20 @@ from .boundaries import ENTRIES, Boundary, boundary_of, point_gap
 from .contact_set import FEATURE_MASK, Contact, contact_at, contact_table, put, with_room
 from .grid_distance import SignedDistance, grid_of, grid_value, is_outside, nearest_on_mesh
 from .mesh_manifold import Candidates, candidate_room, reduce
+from .parts import (
+    Placed,
+    Poses,
+    has_rims,
+    is_rounded,
+    is_smooth,
+    local_point,
+    placed_parts,
+    pose_at,
+    relative_pose,
+    rims,
+    world_point,
+)
 from .point_distance import Surface, distance, signed_distance, surface_of
-from .poses import Placed, Poses, local_point, placed_parts, pose_at, relative_pose, world_point
-from .support import has_rims, is_rounded, is_smooth, rims
 from .surface_points import MOST_POINTS, SurfacePoints, point_room, put_front, put_nearest, surface_points
 
 _PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range

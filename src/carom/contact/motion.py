@@ -21,8 +21,7 @@ from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, put_row, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
-from .images import NO_IMAGE, image_drift, image_offset, sides_in_step
-from .pairs import FIRST, IMAGE, SECOND, Pairs
+from .pairs import FIRST, IMAGE, NO_IMAGE, SECOND, Pairs, image_drift, image_offset, sides_in_step
 
 FAR_MOTION = 0.5  # relative displacement, in half widths of the thinner body, up to which a pair cannot cross
 ROUNDING = 1e-9  # by this fraction bounding spheres are larger, so that rounding does not part those that touch

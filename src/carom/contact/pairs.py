@@ -1,4 +1,4 @@
-"""Candidate pairs that are kept from step to step: a Verlet list.
+"""Candidate pairs that are kept from step to step, a Verlet list, and the periodic images of their bodies.
 
 A body gets a slack when the list is made. The list is complete, for margins up to those it was made for, as long as no
 body has moved farther than its slack from where it was then. A displacement that all bodies share does not count.
@@ -9,15 +9,19 @@ in every step, so that contacts and their order do not depend on when the list w
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel
+from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints, counting_sort
 from ..world import State, World
 from .broad_phase import fits, neighbors
-from .images import CODE_BASE, NO_IMAGE, Sides, counts_once, image_offset, make_images, periods_of, put_image
+from .contact_set import DRIFT, OFFSET, WIDTH
+from .images import counts_once, make_images, periods_of
 
 # Slack of a body. A larger one makes the list last longer, but a step tests more pairs.
 LEAST_SLACK = 0.04  # in radii: bodies nearly at rest
@@ -32,6 +36,8 @@ LARGEST_CELL = 1e18  # largest coordinate in units of the smallest radius: numbe
 
 # Columns of a list of pairs (int32): bodies, periodic image of the second, separating axis of the last step (boxes).
 FIRST, SECOND, IMAGE, AXIS, COLUMNS = 0, 1, 2, 3, 4
+# The code of an image is the number of periods along each axis, plus 8, as digits of base CODE_BASE.
+CODE_BASE, NO_IMAGE = 16, 8 * (1 + 16 + 256)  # NO_IMAGE: the body itself
 LIST_KEPT, LIST_STALE, LIST_DIVERGED = 0, 1, 2  # what `check` returns
 
 
@@ -231,6 +237,67 @@ def ordered(n, a, b, owner, turns, is_round):
         table[k, FIRST], table[k, SECOND], table[k, AXIS] = i, j, 0
         table[at, IMAGE] = image[old]
     return table, start[n]
+
+
+# ---- periodic images of pairs
+
+
+class Sides(NamedTuple):
+    """The periodic sides of a world in a step."""
+
+    length: Vec3  # periods; 0 for axes without
+    slide_axis: int  # 0 or 1: axis along which images across the sheared side slide
+    sheared_axis: int
+    start: float  # by how much they have slid at the start of the step, up to whole periods
+    end: float  # and at its end
+    speed: float
+
+
+NO_SIDES = Sides(Vec3(0.0, 0.0, 0.0), 0, 0, 0.0, 0.0, 0.0)
+
+
+def sides_in_step(periodic: Periodic | None, before: float, after: float) -> Sides:
+    """The periodic sides in a step between two times."""
+    if periodic is None:
+        return NO_SIDES
+    length = periods_of(periodic, 3)
+    slide, sheared = periodic.slide_axis, periodic.sheared_axis
+    speed, period = periodic.shear_rate * float(length[sheared]), float(length[slide])
+    whole = math.floor(speed * after / period) * period if speed != 0.0 else 0.0
+    return Sides(Vec3(*map(float, length)), slide, sheared, speed * before - whole, speed * after - whole, speed)
+
+
+@kernel(inline="always")
+def periods(image, axis):
+    """Number of periods along an axis by which an image is shifted."""
+    return ((image >> (4 * axis)) & (CODE_BASE - 1)) - 8
+
+
+@kernel(inline="always")
+def image_offset(sides, image, slide):
+    """Displacement from a body to its image, where images across the sheared side have slid by `slide`."""
+    x, y, z = periods(image, 0) * sides.length.x, periods(image, 1) * sides.length.y, periods(image, 2) * sides.length.z
+    if slide != 0.0:
+        along = periods(image, sides.sheared_axis) * slide
+        x, y = (x + along, y) if sides.slide_axis == 0 else (x, y + along)
+    return Vec3(x, y, z)
+
+
+@kernel(inline="always")
+def image_drift(sides, image):
+    """Velocity of an image relative to its body."""
+    drift = periods(image, sides.sheared_axis) * sides.speed if sides.speed != 0.0 else 0.0
+    return Vec3(drift, 0.0, 0.0) if sides.slide_axis == 0 else Vec3(0.0, drift, 0.0)
+
+
+@kernel(inline="always")
+def put_image(table, n, sides, image):
+    """Writes offset and drift of contact n, whose second body is a periodic image."""
+    if table.shape[1] == WIDTH:
+        return
+    offset, drift = image_offset(sides, image, sides.start), image_drift(sides, image)
+    for k in range(3):
+        table[n, OFFSET + k], table[n, DRIFT + k] = offset[k], drift[k]
 
 
 # ---- what the narrow phase gets

@@ -14,7 +14,7 @@ from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, SPH
 from ..geometry.vectors import Vec3, cross, dot, norm, row3
 from ..kernels import kernel
 from .grid_distance import DistanceGrid, SignedDistance, grid_distance, grid_of, grid_value
-from .support import Core, core_of, rims
+from .parts import Core, core_of, rims
 
 _FACE, _EDGE, _VERTEX = 1, 2, 3  # features of a hull: face i, edge from vertex i to j, vertex i
 SHIFT_ITERATIONS = 60  # of Newton's method for ellipsoids, which needs fewer than ten unless a half axis is tiny

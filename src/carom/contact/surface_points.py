@@ -17,8 +17,7 @@ from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .features import UPRIGHT
 from .grid_distance import grid_distance
-from .poses import world_point
-from .support import SPREAD, foremost_point, has_rims, is_rounded, is_smooth, rims, spread_direction
+from .parts import SPREAD, foremost_point, has_rims, is_rounded, is_smooth, rims, spread_direction, world_point
 
 MOST_POINTS = 65  # of a capsule's core, or of a shape with rims
 _RIM_POINTS = 16  # points on each rim

@@ -52,12 +52,11 @@ from .contact_set import (
     put,
     vector,
 )
-from .images import sides_in_step
 from .motion import Displacements, Motions, meeting_pairs, motion_of, pair_motions, pose_at
 from .pairs import FIRST as FIRST_BODY
 from .pairs import SECOND as SECOND_BODY
-from .pairs import Pairs
-from .poses import Poses
+from .pairs import Pairs, sides_in_step
+from .parts import Poses
 
 TOUCH_TOLERANCE = 1e-3  # gap, relative to the smaller `inner`, at which bodies touch
 MESH_TOLERANCE = 0.1  # tolerance of meshes, relative to the cell of their distance grid

@@ -10,9 +10,9 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel, lean
 from ..problem.contacts import FINISHED_INELASTICALLY, HISTORY, Contacts, Impulses
-from ..solvers.heap import heap_add
 from ..solvers.rows import Floats
 from .contact_points import N1, N2, NN, SCHUR, T11, T12, T22, Sums, apply, no_impulses, normal_speed, points, slip
+from .heap import heap_add
 from .inelastic import finish_inelastically
 from .law import TANG_2014, Law, affordable_impulses
 from .stick_slip import SLIDING_FLOOR, slide, stick, sticking_offset, tangential_work

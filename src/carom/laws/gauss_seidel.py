@@ -10,8 +10,8 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.heap import heap_pop, heap_push
 from ..solvers.rows import push, speed
+from .heap import heap_pop, heap_push
 from .inelastic import reflected
 from .law import SMITH_2012, Law, affordable_impulses
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..kernels import kernel
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.heap import heap_add, heap_grown, heap_pop
 from ..solvers.rows import Floats, push, speed
 from .front import initial_front, next_front
+from .heap import heap_add, heap_grown, heap_pop
 from .inelastic import finish_inelastically, reflected
 from .law import ZHANG_2015, Law
 

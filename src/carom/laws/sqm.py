@@ -9,8 +9,8 @@ import numpy as np
 
 from ..kernels import kernel, lean
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.heap import heap_add
 from .contact_points import N1, N2, NN, apply, no_impulses, points, slip
+from .heap import heap_add
 from .inelastic import reflected
 from .law import TANG_2014, Law, affordable_impulses
 from .stick_slip import slide, stick, tangential_work

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel, lean
-from ..solvers.heap import heap_add, heap_pop
 from ..solvers.rows import Floats, Ints
 from .contact_points import normal_speed
+from .heap import heap_add, heap_pop
 
 
 class Heap(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...contact.grid_distance import DistanceGrid, clipped_value
-from ...contact.support import Rims, rims
+from ...contact.parts import Rims, rims
 from ...geometry.shapes import BOX, CAPSULE, CONE, ELLIPSOID, SPHERE
 from ...geometry.vectors import Vec3, dot, norm, row3
 from ...kernels import kernel

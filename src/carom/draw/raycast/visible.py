@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...contact.grid_distance import grid_of
-from ...contact.poses import matrix_at
+from ...contact.parts import matrix_at
 from ...geometry import rotations
 from ...geometry.vectors import Vec3, dot, row3, to_local, to_world
 from ...kernels import kernel

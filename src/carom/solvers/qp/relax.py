@@ -21,7 +21,7 @@ from ..rows import Floats
 
 MOST_UPDATES = 500  # average number of updates of a contact, at most; exact methods then take as long or less
 OVER_RELAXATION = 1.5  # halves the updates in jammed layers of spheres; from 1.7 on they rise again
-NEAR = 2.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
+OVER_RELAXED_CHANGE = 2.0  # in tolerances: a larger change is over-relaxed; the last ones are exact for their contact
 FINEST_SHARE = 1e-3  # share of the tolerance to which an island is relaxed at most, in steps of a tenth
 RESIDUAL_ROUNDING = 1e-9  # relative error of a residual that equals the tolerance
 NARROW_BODY, WIDE_BODY = 3, 6  # velocity components of a body in the copied data
@@ -169,7 +169,7 @@ def _sweep(data, y, x, moved, seen, now, tolerance, w):
             seen[p] = now + p
             continue
         seen[p] = now + p
-        if abs(change) > NEAR * tolerance * weight:
+        if abs(change) > OVER_RELAXED_CHANGE * tolerance * weight:
             change = min(max(old - OVER_RELAXATION * u * weight, given[p, 2]), given[p, 3]) - old
             seen[p] -= 1  # this step is too long for the contact itself, which is to be visited again
         y[p] = old + change
