@@ -49,8 +49,8 @@ def test_friction_acts_in_a_rack():
 def test_a_cube_that_lands_on_an_edge_sticks(tilt):
     """With s, c = sin, cos of the tilt, A = [[1 + 3 s^2, 3 s c], [3 s c, 1 + 3 c^2]] for normal and tangent, det A = 4.
 
-    The edge leaves at e v and does not slip: lam = (1 + e) v (1 + 3 c^2) / 4 and |beta| = (1 + e) v 3 s c / 4, less than
-    mu lam as tan < 1/2 here. Without friction, which is what the fixed direction gives, lam = (1 + e) v / (1 + 3 s^2).
+    The edge leaves at e v and does not slip: lam = (1 + e) v (1 + 3 c^2) / 4, and |beta| = (1 + e) v 3 s c / 4 is less
+    than mu lam. Without friction, which is what the fixed direction gives, lam = (1 + e) v / (1 + 3 s^2).
     """
     speed, s, c = 2.0, np.sin(tilt), np.cos(tilt)
     assert 3 * s * c < 0.5 * (1 + 3 * c * c)

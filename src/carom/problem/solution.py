@@ -217,7 +217,7 @@ def _coulomb(s: ImpactSolution, push: float) -> list[Measure]:
 
     The pyramid bounds each tangent by itself, so its corners may reach sqrt(2) times the friction cone. Friction that
     a law has itself acts during the impact, so that its direction is given without a bound. The residual has one for
-    every model: friction along one fixed direction, or that of a law, passes where it is Coulomb's law afterwards.
+    every model: friction along a fixed direction, or that of a law, passes where it is Coulomb's law after the impact.
     """
     p, beta, slip = s.problem, s.friction_impulse, s.slip_speed
     if beta is None or not p.contacts.tangent_count:

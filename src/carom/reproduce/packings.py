@@ -101,7 +101,7 @@ def slopes(
         width = (ROOM[shape] * counts[shape]) ** (1.0 / 3.0)
         long = flow if mu else slide
         scene = repose(shape=shape, count=counts[shape], friction=mu, width=width, settle=settle, flow=long)
-        settings = {"step": step, "frame_rate": 10.0, "friction_model": friction}
+        settings: dict[str, Any] = {"step": step, "frame_rate": 10.0, "friction_model": friction}
         runs[shape, mu] = part.simulate(f"{shape}_{mu:g}", scene, law, **settings)
     found = {kind: slope(run) for kind, run in runs.items()}
     rows = _slope_rows(runs, found, counts, frictions, settle)

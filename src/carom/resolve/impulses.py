@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from ..errors import ProblemError
 from ..friction import FrictionModel, Solved
-from ..kernels import kernel, prepare
+from ..kernels import prepare
 from ..kernels.families import families_of_law
 from ..laws import Law, with_history
 from ..problem.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.qp.box import SWEEPS_TOLERANCE
-from ..solvers.rows import Floats, Ints, row_speed
+from ..solvers.rows import Floats, Ints, island_work
 from .response import EXACT, Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .verify import RESOLVED_RESIDUAL, verified
@@ -77,10 +77,10 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     still = np.zeros((contacts.count, contacts.tangent_count))
     start = Solved(stage.normal, still, contacts.velocity, 0.0, 0, True)
     if friction.coupled:
-        return _joint(contacts, response, stage, target, start, tolerance)
+        return _joint(contacts, friction, stage, target, start, tolerance)
     if friction.repeats and tolerance > SWEEPS_TOLERANCE * contacts.fastest():
-        return _stopped(contacts, response, stage, start, tolerance)
-    return _staggered(contacts, response, stage, start, tolerance)
+        return _stopped(contacts, friction, stage, start, tolerance)
+    return _staggered(contacts, response, friction, stage, start, tolerance)
 
 
 def _relative(result: Impulses, contacts: Contacts) -> Impulses:
@@ -89,14 +89,16 @@ def _relative(result: Impulses, contacts: Contacts) -> Impulses:
     return result if approach == scale else replace(result, residual=result.residual * approach / scale)
 
 
-def _staggered(contacts: Contacts, response: Response, stage: Impulses, found: Solved, tolerance: float) -> Impulses:
+def _staggered(
+    contacts: Contacts, response: Response, friction: FrictionModel, stage: Impulses, found: Solved, tolerance: float
+) -> Impulses:
     """Friction for the normal impulses `stage` of the law, and the law again, while friction drives contacts together.
 
     Normal impulses only grow, so the friction impulses of one repeat are within the bounds of the next, and kinetic
     energy falls in every friction stage. Where the two do not agree after all repeats, what they have found is the
     start of a solve in which friction and an inelastic stop hold together.
     """
-    friction, scale, first = response.friction_model, contacts.fastest(), stage
+    scale, first = contacts.fastest(), stage
     left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * contacts.approach()
     approaches, worst = [contacts.approach()], stage.residual * contacts.approach()
     for repeat in range(friction.repeats + 1):
@@ -109,7 +111,7 @@ def _staggered(contacts: Contacts, response: Response, stage: Impulses, found: S
         # Repeats of a friction problem that was not solved, or at this rate too many of them, are wasted work.
         hopeless = not solved or _too_slow(approaches, friction.repeats - repeat, left)
         if hopeless or repeat == friction.repeats or stage.status != RESOLVED or stage.iterations > LAW_ITERATIONS:
-            return _stopped(contacts, response, first, found, tolerance)
+            return _stopped(contacts, friction, first, found, tolerance)
         more = normal_impulses(moving, response, tolerance)
         worst = max(worst, more.residual * approaches[-1])
         stage = replace(more, iterations=stage.iterations + more.iterations, messages=_joined(stage, more))
@@ -127,12 +129,12 @@ def _joined(stage: Impulses, more: Impulses) -> tuple[str, ...]:
     return (*stage.messages, *(message for message in more.messages if message.split(":")[0] not in known))
 
 
-def _stopped(contacts: Contacts, response: Response, stage: Impulses, start: Solved, tolerance: float) -> Impulses:
+def _stopped(contacts: Contacts, friction: FrictionModel, stage: Impulses, start: Solved, tolerance: float) -> Impulses:
     """The impulses of the law with friction, and with normal impulses that stop the approach which friction causes.
 
     Both hold together, and do not raise the energy that the law leaves.
     """
-    found = response.friction_model.stopped(contacts, stage.normal, start, tolerance)
+    found = friction.stopped(contacts, stage.normal, start, tolerance)
     scale, messages, status = contacts.fastest(), stage.messages, stage.status
     if tolerance == 0.0:
         note = "friction and the law did not agree: the approach that friction causes was stopped inelastically"
@@ -155,22 +157,21 @@ def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
 
 
 def _joint(
-    contacts: Contacts, response: Response, stage: Impulses, target: Floats, start: Solved, tolerance: float
+    contacts: Contacts, friction: FrictionModel, stage: Impulses, target: Floats, start: Solved, tolerance: float
 ) -> Impulses:
     """Normal and friction impulses together, with the separation speeds that the law asks for without friction.
 
     Restitution that prescribes speeds can do work against friction. Where the kinetic energy of an island would rise,
     the target speeds are reduced by the largest factor with which it does not.
     """
-    friction, scale = response.friction_model, contacts.fastest()
     found = friction.joint(contacts, target, start, tolerance)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
         found, share = _without_gain(contacts, friction, target, found, gaining, tolerance)
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), share))
     if not found.converged:
-        return _stopped(contacts, response, stage, start._replace(tangent=found.tangent), tolerance)
-    worst = max(found.residual, stage.residual * contacts.approach()) / scale
+        return _stopped(contacts, friction, stage, start._replace(tangent=found.tangent), tolerance)
+    worst = max(found.residual, stage.residual * contacts.approach()) / contacts.fastest()
     return Impulses(found.normal, found.tangent, stage.iterations + found.iterations, stage.status, worst, messages)
 
 
@@ -204,22 +205,10 @@ def _without_gain(
 
 def _work(contacts: Contacts, found: Solved, label: Ints) -> Floats:
     """Work of the impulses on each island, `sum z (u + u+) / 2`; 0 within rounding error."""
-    work = _island_work(contacts.rows, contacts.velocity, found.velocity, found.normal, found.tangent, label)
+    work = island_work(contacts.rows, contacts.velocity, found.velocity, found.normal, found.tangent, label)
     energy = 0.5 * float((contacts.velocity**2).sum())
     scale = max(energy, float((contacts.speeds() ** 2 / contacts.rows.diag).max()))  # boundaries may drive the impact
     return np.where(np.abs(work) > WORK_ROUNDING * scale, work, 0.0)
-
-
-@kernel
-def _island_work(rows, before, after, normal, tangent, label):
-    work, t = np.zeros(label.max() + 1), tangent.shape[1]
-    for i in range(len(label)):
-        if normal[i] != 0.0:
-            for row in range(1 + t):
-                impulse = normal[i] if row == 0 else tangent[i, row - 1]
-                speeds = row_speed(rows, before, i, row) + row_speed(rows, after, i, row)
-                work[label[i]] += impulse * (0.5 * speeds + rows.base[i, row])
-    return work
 
 
 def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel
-from .contact_island import BOUND, GIVEN, LOOSE, NORMAL, WEIGHT, projected
+from .contact_island import BOUND, FIXED, GIVEN, LOOSE, NORMAL, WEIGHT, projected
 
-OVER_RELAXATION = 1.3  # fewest visits on the vibrated layer under fixed directions; from 1.3 to 1.5 under the cone
+# Over-relaxation with the fewest visits on the vibrated layer, for friction along one fixed direction and else. A
+# contact alone needs more visits the larger it is.
+OVER_RELAXATION_FIXED, OVER_RELAXATION = 1.3, 1.5
 NEAR = 2.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
 ROUNDED = 1.0 + 1e-13  # times its bound, a friction impulse that was put on it
 SCAN = 8  # with more than one body in SCAN moved, all contacts are looked at: the order of memory is faster
@@ -94,11 +96,12 @@ def _visit(lay, whole, p, tolerance):
     """Changes the impulses of contact p where they are off by more than the tolerance; returns whether it did."""
     z, weight = whole.z, whole.weight
     acts, w = False, weight[p, NORMAL]
+    longer = OVER_RELAXATION_FIXED if whole.projection == FIXED else OVER_RELAXATION
     if w > 0.0:
         u, old = _speed(lay, whole, p, 0), z[p, 0]
         off = abs(max(old - u * w, 0.0) - old)
         if off > tolerance * w:
-            z[p, 0] = max(old - (OVER_RELAXATION if off > NEAR * tolerance * w else 1.0) * u * w, 0.0)
+            z[p, 0] = max(old - (longer if off > NEAR * tolerance * w else 1.0) * u * w, 0.0)
             _push(lay, whole, p, 0, z[p, 0] - old)
             acts = True
     w, bound = weight[p, WEIGHT], weight[p, BOUND] * (z[p, 0] + weight[p, GIVEN])
@@ -112,7 +115,7 @@ def _visit(lay, whole, p, tolerance):
     if off <= (tolerance * w) ** 2 and projected(whole.projection, ROUNDED * bound, one, two) == (one, two):
         return acts
     if off > (NEAR * tolerance * w) ** 2:
-        new, other = projected(whole.projection, bound, one - OVER_RELAXATION * slip, two - OVER_RELAXATION * cross)
+        new, other = projected(whole.projection, bound, one - longer * slip, two - longer * cross)
     z[p, 1] = new
     _push(lay, whole, p, 1, new - one)
     if last == 2:

@@ -288,3 +288,19 @@ def fastest_slip(rows, x):
                 square += (row_speed(rows, x, i, row) + rows.base[i, row]) ** 2
         worst = max(worst, square)
     return np.sqrt(worst)
+
+
+@kernel
+def island_work(rows, before, after, normal, tangent, label):
+    """Work `sum z (u + u+) / 2` of normal (m,) and tangential (m, t) impulses on each island, by the label of contacts.
+
+    `before` and `after` are the velocities before and after all impulses.
+    """
+    work, t = np.zeros(label.max() + 1), tangent.shape[1]
+    for i in range(len(label)):
+        if normal[i] != 0.0:
+            for row in range(1 + t):
+                impulse = normal[i] if row == 0 else tangent[i, row - 1]
+                speeds = row_speed(rows, before, i, row) + row_speed(rows, after, i, row)
+                work[label[i]] += impulse * (0.5 * speeds + rows.base[i, row])
+    return work
