@@ -61,6 +61,7 @@ class ETM(Law):
     cost: ClassVar[str] = "many small increments of one contact at a time; at most 300 repeats"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("stronge",)
+    one_by_one: ClassVar[bool] = True
     own_friction: ClassVar[bool] = True
     has_history: ClassVar[bool] = True
 
@@ -82,7 +83,7 @@ class ETM(Law):
 
     def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         p = points(contacts)
-        bound = self.max_increments or affordable_impulses(p.rows, p.t)
+        bound = self.max_increments or affordable_impulses(p.rows, p.t, tolerance)
         tol = self.approach_left(contacts, tolerance)
         options = (float(self.lam), tol, self.max_repeats, bound, self.increment == "contact", bool(self.history))
         given = (contacts.island_labels(), contacts.velocity, contacts.restitution)

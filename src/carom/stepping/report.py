@@ -21,6 +21,10 @@ from ..world import State, World
 PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
 STATUSES = ("resolved", "finished_inelastically", "infeasible", "not_converged")  # of an impact, with codes 0 to 3
 
+# Work of a stage with few contacts besides the iterations of the law, and of a search for contacts by dimension, in
+# multiplications.
+STAGE_WORK, SEARCH_WORK = 1e4, {2: 1e4, 3: 1e5}
+
 # Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
 MOMENTUM = {2: ("momentum_x", "momentum_y"), 3: ("momentum_x", "momentum_y", "momentum_z")}
 ANGULAR_MOMENTUM = {2: ("angular_momentum",), 3: tuple(f"angular_momentum_{axis}" for axis in "xyz")}
@@ -97,19 +101,25 @@ NO_WARM_START = WarmStart(np.empty(0, np.int64), np.empty((0, 1)))
 
 
 class Clock:
-    """Seconds of a step by phase. All time since the last call of `lap` belongs to the phase that has just ended."""
+    """Seconds of a step by phase, and its work, which is counted and the same on every machine.
 
-    __slots__ = ("last", "seconds")
+    All time since the last call of `lap` belongs to the phase that has just ended.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("dimension", "last", "seconds", "work")
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.last = perf_counter()
+        self.work = 0.0  # in multiplications
 
     def lap(self, phase: str) -> None:
         """Ends a phase."""
         now = perf_counter()
         self.seconds[phase] += now - self.last
         self.last = now
+        self.work += SEARCH_WORK[self.dimension] if phase == "detect" else STAGE_WORK
 
 
 @dataclass(slots=True, eq=False)

@@ -24,8 +24,9 @@ from ..contact.containment import NOTED_OVERLAP, Containment, Violation
 from ..contact.detector import Detector
 from ..errors import ProblemError
 from ..kernels import kernel
+from ..laws.inelastic import inelastic
 from ..problem.assemble import Assembly, assemble
-from ..problem.contacts import NOT_CONVERGED, Contacts, Impulses
+from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, Contacts, Impulses, worse
 from ..problem.patches import patch_shares
 from ..resolve.impulses import resolve
 from ..resolve.response import Response
@@ -49,6 +50,11 @@ RETRIED = 0.25  # length of a sub-step, relative to the step, down to which one 
 SHORTEST_SUBSTEP = 1e-7  # relative to the step: shorter ones are not cut
 MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 
+# Bound on the work of a step, in multiplications: less than a second for up to 50 bodies. Once a step has done it,
+# impacts are inelastic and without friction, which is one solve each; once it has done twice as much, sub-steps that
+# do not keep bodies apart are no longer cut.
+STEP_WORK, STEP_WORK_PER_BODY = 4e7, 8e5
+
 
 class Stepper:
     """Base of the steppers. A subclass defines `name`, `title`, `guarantee` and `step`.
@@ -68,6 +74,7 @@ class Stepper:
         self.touch = TOUCH * world.length_scale
         self.detector = Detector(world)
         self.warm_start: WarmStart | None = None  # of steppers that hold resting contacts
+        self.most_work = max(STEP_WORK, STEP_WORK_PER_BODY * world.count)
 
     def step(self, state: State) -> tuple[State, StepReport]:
         """The state one time step later, and the report of the step."""
@@ -87,7 +94,7 @@ class Stepper:
 
     def begin(self) -> StepReport:
         """The report of a step in which nothing has happened yet."""
-        report = StepReport(self.world.dimension, 2.0 * self.h * self.fall, Clock(), [])
+        report = StepReport(self.world.dimension, 2.0 * self.h * self.fall, Clock(self.world.dimension), [])
         if self.warm_start is not None:
             report.warm_start = self.warm_start
         return report
@@ -133,7 +140,10 @@ class Stepper:
         fastest = contacts.fastest()
         if not (report.pushed or report.stages):  # bodies fall until the time of the first impact
             report.scale = max(report.scale, fastest)
-        result = resolve(contacts, self.response, self.allowed(report, len(contacts.restitution), len(found.table)))
+        left = self.allowed(report, len(contacts.restitution), len(found.table))
+        spent = report.clock.work > self.most_work
+        result = _inelastic(contacts, left, fastest) if spent else resolve(contacts, self.response, left)
+        report.clock.work += result.iterations * self.response.law.iteration_work(contacts.count)
         stage = StageImpulses(found, chosen, result.normal, result.tangent)
         report.note_impact(stage, result, fastest, self.tolerance)
         report.clock.lap("impact")
@@ -159,6 +169,13 @@ class Stepper:
         if self.warm_start is not None:
             self.warm_start = report.warm_start
         return end, report
+
+
+def _inelastic(contacts: Contacts, tolerance: float, fastest: float) -> Impulses:
+    """The impulses of the inelastic law without friction, and a status that says so."""
+    result = inelastic(contacts, tolerance)
+    residual = result.residual * contacts.approach() / fastest if fastest > 0.0 else 0.0
+    return replace(result, residual=residual, status=worse(FINISHED_INELASTICALLY, result.status))
 
 
 @kernel
@@ -214,10 +231,11 @@ class Contained(Stepper):
         report, attempts = so_far.following(h / self.h), attempts + 1
         end = self.advance(start, h, report)
         self._measure_overlap(start, report)
-        missed = report.residual > self.tolerance and h / self.h > RETRIED
+        missed = report.residual > self.tolerance and h / self.h > RETRIED and report.clock.work <= self.most_work
         if not missed:
             wrong, growth = self._violation(start, end, report)
-            if wrong is None or attempts >= MOST_ATTEMPTS or not self._helps(start, end, wrong, growth, h):
+            spent = attempts >= MOST_ATTEMPTS or report.clock.work > 2.0 * self.most_work
+            if wrong is None or spent or not self._helps(start, end, wrong, growth, h):
                 self._accept(start, wrong, h, report)
                 return end, combined(so_far, report), attempts
         middle, so_far, attempts = self._contained(start, 0.5 * h, so_far, attempts)

@@ -92,13 +92,13 @@ class TimeOfImpact(DriftSafe):
         self.bound = min(IMPACTS_PER_STEP + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
-        if h < SHORTEST * self.h:
+        if h < SHORTEST * self.h or report.clock.work > self.most_work:
             return super().advance(state, h, report)
         self.interval.begin(state, h, report)
         impacts = 0
         while self.interval.next_impact():
             report.rounds, impacts = report.rounds + 1, impacts + 1
-            if impacts > self.bound:
+            if impacts > self.bound or report.clock.work > self.most_work:
                 self.interval.finish()
                 break
             self.interval.resolve()
