@@ -73,7 +73,9 @@ def _answer(contacts: Contacts, response: Response, tolerance: float) -> tuple[I
         contacts = contacts.without_friction()
     approach = contacts.approach()
     if approach <= tolerance:  # nothing approaches: no impulse, under every law and model
-        return Impulses(np.zeros(contacts.count), residual=approach and 1.0), None
+        own = response.friction_model is None and contacts.tangent_count > 0
+        tangent = np.zeros((contacts.count, contacts.tangent_count)) if own else None
+        return Impulses(np.zeros(contacts.count), tangent, residual=approach and 1.0), None
     relative = tolerance / approach
     if model in ("newton", "stronge"):
         return run_law(contacts, response, relative), None
