@@ -51,9 +51,9 @@ SHORTEST_SUBSTEP = 1e-7  # relative to the step: shorter ones are not cut
 MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 
 # Bound on the work of a step, in multiplications: less than a second for up to 50 bodies. Once a step has done it,
-# impacts are inelastic and without friction, which is one solve each; once it has done twice as much, sub-steps that
-# do not keep bodies apart are no longer cut.
-STEP_WORK, STEP_WORK_PER_BODY = 4e7, 8e5
+# impacts are inelastic and without friction, which is one solve each; once it has done CUTTING_WORK times as much,
+# sub-steps that do not keep bodies apart are no longer cut.
+STEP_WORK, STEP_WORK_PER_BODY, CUTTING_WORK = 2.5e7, 5e5, 2.5
 
 
 class Stepper:
@@ -234,7 +234,7 @@ class Contained(Stepper):
         missed = report.residual > self.tolerance and h / self.h > RETRIED and report.clock.work <= self.most_work
         if not missed:
             wrong, growth = self._violation(start, end, report)
-            spent = attempts >= MOST_ATTEMPTS or report.clock.work > 2.0 * self.most_work
+            spent = attempts >= MOST_ATTEMPTS or report.clock.work > CUTTING_WORK * self.most_work
             if wrong is None or spent or not self._helps(start, end, wrong, growth, h):
                 self._accept(start, wrong, h, report)
                 return end, combined(so_far, report), attempts
