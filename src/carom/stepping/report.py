@@ -21,9 +21,8 @@ from ..world import State, World
 PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
 STATUSES = ("resolved", "finished_inelastically", "infeasible", "not_converged")  # of an impact, with codes 0 to 3
 
-# Work of a stage with few contacts besides the iterations of the law, and of a search for contacts by dimension, in
-# multiplications.
-STAGE_WORK, SEARCH_WORK = 1e4, {2: 1e4, 3: 1e5}
+# Work of a stage besides the iterations of the law, in multiplications; of a search for contacts as so many stages.
+STAGE_WORK, STAGE_WORK_PER_BODY, SEARCH_STAGES = 800.0, 400.0, {2: 1.0, 3: 20.0}
 
 # Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
 MOMENTUM = {2: ("momentum_x", "momentum_y"), 3: ("momentum_x", "momentum_y", "momentum_z")}
@@ -106,10 +105,11 @@ class Clock:
     All time since the last call of `lap` belongs to the phase that has just ended.
     """
 
-    __slots__ = ("dimension", "last", "seconds", "work")
+    __slots__ = ("last", "search", "seconds", "stage", "work")
 
-    def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
+    def __init__(self, world: World) -> None:
+        self.stage = STAGE_WORK + STAGE_WORK_PER_BODY * world.count
+        self.search = SEARCH_STAGES[world.dimension] * self.stage
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.last = perf_counter()
         self.work = 0.0  # in multiplications
@@ -119,7 +119,7 @@ class Clock:
         now = perf_counter()
         self.seconds[phase] += now - self.last
         self.last = now
-        self.work += SEARCH_WORK[self.dimension] if phase == "detect" else STAGE_WORK
+        self.work += self.search if phase == "detect" else self.stage
 
 
 @dataclass(slots=True, eq=False)

@@ -252,8 +252,8 @@ def _keep(table, keys, impulse, chosen, out):
 def held_motion(world: World, start: State, end: State, rows: Rows, held: Held, interval: Interval) -> State:
     """The state `end` of free motion with other poses and velocities for the bodies that a resting solve holds.
 
-    They move at their new velocity, steady ones at or near the mean of the old and the new one. Bodies with an impact in
-    the interval are held from its time on.
+    They move at their new velocity, steady ones at or near the mean of the old and the new one. Bodies with an impact
+    in the interval are held from its time on.
     """
     begin = (start.position, start.orientation, start.velocity)
     out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
@@ -287,10 +287,10 @@ def _shares(rows, held, interval):
 def _steady_shares(rows, held, interval):
     """Shares (n,) of bodies whose whole island slides or rolls on closed contacts, which move near the mean velocity.
 
-    Contacts must be closed before and after, and friction must do no work. A share s changes the energy by `s e1 + (1 -
-    s) e0`, where `e1 = p . (v0 + v1) / 2` for impulses p at the mean velocity and `e0 = p . v1 - |v1 - v0|^2 / 2`, which
-    is not positive, at the new one. On curved contacts `p . v0` is positive by the curvature of the way, and so may be
-    e1: the share is the largest one with which the energy does not rise.
+    Contacts must be closed before and after, and friction must do no work. A share s changes the energy by
+    `s e1 + (1 - s) e0`, with `e1 = p . (v0 + v1) / 2` for impulses p, at the mean velocity, and
+    `e0 = p . v1 - |v1 - v0|^2 / 2`, which is not positive, at the new one. On curved contacts `p . v0` is positive by
+    the curvature of the way, and so may be e1: the share is the largest one with which the energy does not rise.
     """
     chosen, impulse, before, after = held.chosen, held.impulse, interval.velocity, held.velocity
     n = len(before)

@@ -53,7 +53,7 @@ MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 # Bound on the work of a step, in multiplications: less than a second for up to 50 bodies. Once a step has done it,
 # impacts are inelastic and without friction, which is one solve each; once it has done CUTTING_WORK times as much,
 # sub-steps that do not keep bodies apart are no longer cut.
-STEP_WORK, STEP_WORK_PER_BODY, CUTTING_WORK = 2.5e7, 5e5, 2.5
+STEP_WORK, STEP_WORK_PER_BODY, CUTTING_WORK = 4e7, 8e5, 2.0
 
 
 class Stepper:
@@ -94,7 +94,7 @@ class Stepper:
 
     def begin(self) -> StepReport:
         """The report of a step in which nothing has happened yet."""
-        report = StepReport(self.world.dimension, 2.0 * self.h * self.fall, Clock(self.world.dimension), [])
+        report = StepReport(self.world.dimension, 2.0 * self.h * self.fall, Clock(self.world), [])
         if self.warm_start is not None:
             report.warm_start = self.warm_start
         return report
