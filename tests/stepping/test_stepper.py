@@ -166,3 +166,20 @@ def test_inelastic_impacts_keep_their_bodies_apart_without_energy():
         np.testing.assert_allclose(state.velocity[:, 0], 0.25, atol=1e-12)
         free = carom.Simulation(Scene("pair", [discs], []), "gr", stepper=name, step=0.2)
         np.testing.assert_allclose(free.step().velocity[:, 0], [-0.5, 1.0], atol=1e-9)
+
+
+def test_a_run_whose_law_gains_energy_without_bound_is_stopped(tmp_path):
+    """Jacobi adds up the impulses of neighbors in a dense gas and reached speeds of 1e12 with every step reported as
+    resolved. The run ends with a message at a gain of ten thousand times its energy, and its file holds what came before.
+    gr, which claims KIN, is not concerned."""
+    rng, path = np.random.default_rng(0), tmp_path / "gas.h5"
+    at = [(i + 0.5 * (j % 2), 0.87 * j) for j in range(5) for i in range(5)]
+    gas = Bodies(Disc(0.5), at, rng.normal(size=(25, 2)))
+    scene = Scene("gas", [gas], [Container((-0.6, -0.6), (5.2, 4.2))], materials={"default": Material(restitution=1.0)})
+    with pytest.raises(ProblemError, match=r"stopped at time .* gained \d\.\de\+04 times .*\(law 'jacobi' may\)"):
+        carom.simulate(scene, "jacobi", 40.0, path, step=0.01, stepper="synchronous")
+    with carom.Trajectory(path) as run:
+        kinetic = run.steps["kinetic"]
+        assert len(kinetic) > 50 and 10.0 * kinetic[0] < kinetic[-1] <= 1e4 * kinetic[0] and not run.finished
+    run = carom.simulate(scene, "gr", 6.0, step=0.01, stepper="synchronous")
+    assert run.steps["kinetic"][-1] == pytest.approx(run.steps["kinetic"][0])

@@ -34,7 +34,7 @@ from ..solvers.rows import Floats, Ints, row_speed
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
 from .integrator import end_of_step, free_motion
-from .report import Clock, StageImpulses, StepReport, WarmStart, combined
+from .report import Clock, StageImpulses, StepReport, WarmStart, combined, step_table, totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy
@@ -56,6 +56,11 @@ MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 STEP_WORK, STEP_WORK_PER_BODY, CUTTING_WORK = 4e7, 8e5, 2.0
 
 
+# Gain of energy, relative to what the start of a run and its moving boundaries explain, at which a run under a law that
+# does not claim KIN is stopped: bodies are a hundred times too fast.
+RUNAWAY_GAIN = 1e4
+
+
 class Stepper:
     """Base of the steppers. A subclass defines `name`, `title`, `guarantee` and `step`.
 
@@ -74,6 +79,7 @@ class Stepper:
         self.touch = TOUCH * world.length_scale
         self.detector = Detector(world)
         self.warm_start: WarmStart | None = None  # of steppers that hold resting contacts
+        self.explained: tuple[float, float] | None = None  # energy at the start of the run, and the scale of gains
         self.most_work = max(STEP_WORK, STEP_WORK_PER_BODY * world.count)
 
     def step(self, state: State) -> tuple[State, StepReport]:
@@ -162,10 +168,40 @@ class Stepper:
         """Speed of approach up to which an approach is rounding error."""
         return NOISE * float(fastest_component(state.velocity, self.world.dimension))
 
+    def watch(self, start: State) -> None:
+        """Notes what explains energy: that at the start of the run, a fall through its extent, moving boundaries."""
+        world = self.world
+        if "KIN" in self.response.law.claims or world.force is not None:
+            return
+        kinetic, potential = totals(world, start)[:2]
+        first, scale = self.explained or (float(kinetic + potential), float(kinetic))
+        mass, extent = float(world.mass[world.free].sum()), float(np.ptp(start.position, axis=0).max())
+        fastest = float(np.abs(start.velocity[~world.free]).max(initial=0.0))
+        if world.moving_boundaries:
+            moving = np.abs(boundaries_at(world, start.time, self.h)[0].velocity)
+            fastest = max(fastest, float(moving.max(initial=0.0)) * max(extent, 1.0))
+        if self.explained is None:
+            scale += mass * self.fall * (extent + world.length_scale)
+        self.explained = first, max(scale, mass * fastest * fastest)
+
+    def _stop_runaway(self, report: StepReport) -> None:
+        """Ends a run whose energy has grown by more than RUNAWAY_GAIN: when, how much, and what to change."""
+        if self.explained is None:
+            return
+        (first, scale), row = self.explained, dict(zip(step_table(self.world.dimension).names or (), report.row))
+        gain = row["kinetic"] + row["potential"] - first
+        if scale > 0.0 and not gain <= RUNAWAY_GAIN * scale:
+            law, time = self.response.law.name, row["time"]
+            what = f"{gain / scale:.1e} times the energy that its start and its boundaries explain"
+            advice = f"a law that never adds energy, such as gr or qce (law {law!r} may)"
+            text = f"stopped at time {time:g}: the bodies have gained {what}; try {advice}"
+            raise ProblemError(f"step at time {time:g}", f"a gain of {what}", advice, text)
+
     def finish(self, end: State, number: int, report: StepReport) -> tuple[State, StepReport]:
         """The state at the end of step `number`, and the complete report."""
         end = end_of_step(self.world, end, number * self.h, number)
         report.finish(self.world, end)
+        self._stop_runaway(report)
         if self.warm_start is not None:
             self.warm_start = report.warm_start
         return end, report
@@ -218,6 +254,7 @@ class Contained(Stepper):
         raise NotImplementedError(f"{type(self).__name__} must define advance(state, h, report)")
 
     def step(self, state: State) -> tuple[State, StepReport]:
+        self.watch(state)
         so_far = self.begin()
         so_far.substeps = 0
         end, report, _ = self._contained(state, self.h, so_far, 0)
