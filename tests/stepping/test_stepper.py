@@ -170,8 +170,8 @@ def test_inelastic_impacts_keep_their_bodies_apart_without_energy():
 
 def test_a_run_whose_law_gains_energy_without_bound_is_stopped(tmp_path):
     """Jacobi adds up the impulses of neighbors in a dense gas and reached speeds of 1e12 with every step reported as
-    resolved. The run ends with a message at a gain of ten thousand times its energy, and its file holds what came before.
-    gr, which claims KIN, is not concerned."""
+    resolved. The run ends with a message at a gain of ten thousand times its energy, and its file holds what came
+    before. gr, which claims KIN, is not concerned."""
     rng, path = np.random.default_rng(0), tmp_path / "gas.h5"
     at = [(i + 0.5 * (j % 2), 0.87 * j) for j in range(5) for i in range(5)]
     gas = Bodies(Disc(0.5), at, rng.normal(size=(25, 2)))
