@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 
-from carom import Simulation, laws
+from carom import Simulation, friction, laws
 from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
 from carom.problem.contacts import NOT_CONVERGED
-from carom.scene import FIXED, Bodies, Container, Material, Scene
+from carom.scene import FIXED, Bodies, Container, Drum, Material, Rotating, Scene, Shell
+from carom.scene.boundaries import Boundary
 from carom.scene.file import save_scene
 from carom.scene.shapes import (
     Box,
@@ -41,6 +43,8 @@ PLATE = 0.02  # thickness of the plate that divides it
 SPEEDS = (5.0, 30.0, 300.0)
 OVERLAP = 0.05  # largest overlap of a pair after a step that reports success, in half widths of the smaller body
 ENERGY = 1e-9  # largest relative gain of energy under laws that claim to conserve it
+STEP_SECONDS = 2.0  # CPU time that a step may take, with compiled kernels
+GRAVITIES = (0.0, 9.81, 100.0)
 MOST_BODIES, STEPS = 21, 40
 WAY = 40.0  # that the fastest body may travel in a run: about five times the side of the container
 ATTEMPTS = 200  # to place a body
@@ -50,14 +54,25 @@ Floats = np.ndarray
 
 @dataclass(frozen=True)
 class Run:
-    """One simulation. `plate` is the axis that a fixed plate through the origin is normal to, or None."""
+    """One simulation.
+
+    `plate` is the axis that a fixed plate through the origin is normal to, or None. `radius` is that of a drum or a
+    shell around the bodies; None: they are in a box. `turning` drums do work.
+    """
 
     scene: Scene
     law: str
+    models: tuple[str, str]  # of restitution and friction
     stepper: str
     step: float
     speed: float
     plate: int | None
+    radius: float | None
+    turning: bool
+
+    def simulation(self) -> Simulation:
+        models = {"restitution_model": self.models[0], "friction_model": self.models[1]}
+        return Simulation(self.scene, self.law, stepper=self.stepper, step=self.step, **models)
 
 
 def flat(rng: np.random.Generator, size: float) -> tuple[Shape, float]:
@@ -123,14 +138,16 @@ def placed(rng: np.random.Generator, radii: list[float], dimension: int, plate: 
 
 
 class Simulations(Campaign):
-    """Bodies of all shapes in a closed box, half of the time divided by a thin plate, under all laws and steppers."""
+    """Bodies of all shapes in a box, half of the time divided by a thin plate, or in a drum or shell that may rotate,
+    under all laws, models and steppers."""
 
-    title = "2 to 21 bodies of all shapes in a closed box with a thin plate, speeds up to 300, all laws and steppers"
+    title = "2 to 21 bodies of all shapes in boxes, drums and shells, speeds up to 300, all laws, models and steppers"
     quick = 3
 
     def case(self, rng: np.random.Generator) -> Run:
         dimension, speed = int(rng.integers(2, 4)), float(rng.choice(SPEEDS))
-        plate = int(rng.integers(dimension)) if rng.random() < 0.5 else None
+        radius = 0.5 * SIDE * float(np.sqrt(dimension)) if rng.random() < 0.3 else None
+        plate = int(rng.integers(dimension)) if radius is None and rng.random() < 0.5 else None
         law = str(rng.choice([name for name in laws.names() if name != "none"]))
         most = 6 if law == "lzb" else MOST_BODIES  # lzb integrates springs, which takes long for many contacts
         places = None
@@ -145,28 +162,42 @@ class Simulations(Campaign):
             edges = [PLATE if axis == plate else SIDE for axis in range(dimension)]
             shape = Rectangle(*edges) if dimension == 2 else Box(tuple(edges))
             groups.append(Bodies(shape, np.zeros((1, dimension)), motion=FIXED, name="plate"))
-        half = (0.5 * SIDE,) * dimension
+        wall, turning = self.wall(rng, dimension, radius)
         e = float(rng.choice([0.3 if law == "lzb" else 0.0, 0.3, 0.8, 1.0]))  # lzb needs restitution
-        friction = 0.0 if rng.random() < 0.4 else float(rng.uniform(0.0, 1.0))
-        gravity = (*(0.0,) * (dimension - 1), -9.81 * float(rng.integers(2)))
-        scene = Scene(
-            "fuzz", groups, [Container(tuple(-x for x in half), half)], gravity=gravity,
-            materials={"default": Material(restitution=e, friction=friction)},
-        )  # fmt: skip
+        mu = 0.0 if rng.random() < 0.4 else float(rng.uniform(0.0, 1.0))
+        materials = {"default": Material(restitution=e, friction=mu), "other": Material(restitution=1.0, friction=mu)}
+        gravity = (*(0.0,) * (dimension - 1), -float(rng.choice(GRAVITIES)))
+        scene = Scene("fuzz", groups, [wall], gravity=gravity, materials=materials)
         step = float(np.exp(rng.uniform(np.log(0.002), np.log(0.03))))
-        return Run(scene, law, str(rng.choice(names())), step, speed, plate)
+        made = laws.make(law)
+        rough = [*friction.MODELS, *([friction.OWN] if made.own_friction else [])]
+        models = str(rng.choice(made.restitution_models)), str(rng.choice(rough))
+        return Run(scene, law, models, str(rng.choice(names())), step, speed, plate, radius, turning)
+
+    @staticmethod
+    def wall(rng: np.random.Generator, dimension: int, radius: float | None) -> tuple[Boundary, bool]:
+        """What the bodies are in, and whether it rotates."""
+        half = (0.5 * SIDE,) * dimension
+        if radius is None:
+            return Container(tuple(-x for x in half), half), False
+        if dimension == 3:
+            return Shell(radius), False
+        turning = bool(rng.random() < 0.5)
+        return Drum(radius, motion=Rotating(float(rng.uniform(-10.0, 10.0))) if turning else FIXED), turning
 
     @staticmethod
     def thrown(rng: np.random.Generator, shape: Shape, radius: float, place: Floats, speed: float) -> Bodies:
         """One body with a random orientation, velocity and spin."""
         dimension = len(place)
-        v = rng.normal(size=dimension)
+        v, rest = rng.normal(size=dimension), {}
+        if rng.random() < 0.2:
+            rest = {"mass": 10.0 ** rng.uniform(-1.0, 2.0), "material": "other"}
         velocity = speed * rng.uniform() * v / np.linalg.norm(v)
         if dimension == 2:
             spin = rng.uniform(-0.3, 0.3) * speed / radius
-            return Bodies(shape, place[None], velocity, angle=rng.uniform(0.0, 6.0), spin=spin)
+            return Bodies(shape, place[None], velocity, angle=rng.uniform(0.0, 6.0), spin=spin, **rest)
         turn, spin = rng.normal(size=4), rng.normal(size=3) * 0.2 * rng.uniform() * speed / radius
-        return Bodies(shape, place[None], velocity, orientation=turn / np.linalg.norm(turn), spin=spin)
+        return Bodies(shape, place[None], velocity, orientation=turn / np.linalg.norm(turn), spin=spin, **rest)
 
     def group(self, case: Run) -> str:
         kind = "" if "KIN" in laws.make(case.law).claims else ", jacobi and smm"
@@ -174,27 +205,36 @@ class Simulations(Campaign):
 
     def save(self, case: Run, folder: Path) -> None:
         save_scene(case.scene, folder / "scene.toml")
-        (folder / "case.txt").write_text(f"law {case.law}, stepper {case.stepper}, step {case.step!r}\n")
+        (folder / "case.txt").write_text(f"{case!r}\n")
 
     def check(self, case: Run, folder: Path) -> str | None:
-        sim = Simulation(case.scene, case.law, stepper=case.stepper, step=case.step)
+        wrong = self.watched(case)
+        # The first time kernels may have been compiled.
+        return self.watched(case) if wrong is not None and wrong.startswith("slow") else wrong
+
+    def watched(self, case: Run) -> str | None:
+        """What is wrong with a step of the run."""
+        sim = case.simulation()
         before = sim.state
         least = sim.report["kinetic"] + sim.report["potential"]
         scale = sim.report["kinetic"] + SIDE * float(np.linalg.norm(case.scene.gravity)) * float(sim.world.mass.sum())
         for _ in range(min(STEPS, max(4, round(WAY / (case.speed * case.step))))):
+            began = process_time()
             try:
                 state = sim.step()
             except ProblemError as stopped:
                 return wrong_message(str(stopped))
+            if (seconds := process_time() - began) > STEP_SECONDS:
+                return f"slow: {seconds:.1f} CPU s for the step to time {state.time:.4g}"
             if case.stepper != "synchronous":  # Smith's algorithm may overlap
                 success = STATUSES[int(sim.report["status"])] != NOT_CONVERGED
-                wrong = misplaced(sim.world, before, state, case.plate, OVERLAP if success else DEEPEST_OVERLAP)
+                wrong = misplaced(sim.world, before, state, case, OVERLAP if success else DEEPEST_OVERLAP)
                 if wrong is not None:
                     return f"{wrong}, time {state.time:.4g}"
             if not all(np.isfinite(x).all() for x in (state.position, state.orientation, state.velocity)):
                 return f"NaN: at time {state.time:.4g}"
             total = sim.report["kinetic"] + sim.report["potential"]
-            if "KIN" in laws.make(case.law).claims and total > least + ENERGY * scale:
+            if "KIN" in laws.make(case.law).claims and not case.turning and total > least + ENERGY * scale:
                 return f"energy: gained {(total - least) / scale:.3g} at time {state.time:.4g}"
             least = min(least, total)
         return None
@@ -206,10 +246,13 @@ def wrong_message(text: str) -> str | None:
     return None if good else f"message: {text[:200]}"
 
 
-def misplaced(world: World, before: State, state: State, plate: int | None, most: float) -> str | None:
+def misplaced(world: World, before: State, state: State, case: Run, most: float) -> str | None:
     """Where a body is that it must not be, from positions alone; and the deepest overlap of a pair if above `most`."""
-    free = world.free
-    out = np.flatnonzero(free & (np.abs(state.position).max(axis=1) > 0.5 * SIDE))
+    free, plate = world.free, case.plate
+    if case.radius is None:
+        out = np.flatnonzero(free & (np.abs(state.position).max(axis=1) > 0.5 * SIDE))
+    else:
+        out = np.flatnonzero(free & (np.linalg.norm(state.position, axis=1) > case.radius))
     if len(out):
         return f"outside: body {out[0]} at {np.round(state.position[out[0]], 3)}"
     if plate is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
 from time import perf_counter
@@ -217,7 +217,10 @@ class _Loop:
                 if partial:
                     return self.recorder.leave()
                 raise KeyboardInterrupt
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ProblemError):  # of a step: the steps before it are kept
+                with suppress(ProblemError):
+                    self._checkpoint()
             self.recorder.abort()
             raise
         return self.recorder.finish(self.state, self.engine.memory())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from carom import ImpactProblem, ProblemError, laws, solve_impact
+from carom import ImpactProblem, ProblemError, friction, laws, solve_impact
 from carom.resolve.restitution import MODELS
 from carom.solvers.qp.box import solve_cone
 from carom.testing import random_problem
@@ -310,3 +310,51 @@ def test_the_default_is_the_first_model_of_the_law():
         default = solve_impact(problem, name)
         named = solve_impact(problem, name, restitution_model=law.restitution_models[0])
         np.testing.assert_array_equal(default.velocity, named.velocity)
+
+
+ANSWERS = [
+    (name, model, rough)
+    for name, law in laws.every()
+    for model in law.restitution_models
+    for rough in [*friction.MODELS, *([friction.OWN] if law.own_friction else [])]
+]
+# Velocities of three discs in a row: they part, nothing moves, or they slide along each other without approaching.
+NO_APPROACH = {
+    "parting": [[-1, 0.5, 0.3], [0, 0, 0], [1, -0.2, 0]],
+    "still": np.zeros((3, 3)),
+    "sliding": [[0, 0.5, 1], [0, 0, 0], [0, -1, 2]],
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("law", "model", "rough"), ANSWERS)
+@pytest.mark.parametrize("velocity", NO_APPROACH)
+def test_without_approach_there_is_no_impulse(velocity, law, model, rough):
+    """Exactly none, with equal and with different coefficients; a velocity that approaches gets one (`none` apart)."""
+    models = {"restitution_model": model, "friction_model": rough}
+    for e in ([0.2, 0.8], 0.5, 1.0):
+        problem = ImpactProblem.from_discs(
+            [[0, 0], [1, 0], [2, 0]], 0.5, 1.0, NO_APPROACH[velocity], restitution=e, friction=[0.3, 0.5]
+        )
+        s = solve_impact(problem, law, **models)
+        assert (s.status, s.residual, s.messages) == ("resolved", 0.0, ())
+        assert not s.impulse.any() and np.array_equal(s.velocity, problem.velocity)
+        assert s.audit().passed
+        closing = solve_impact(problem.with_(velocity=[[1, 0.5, 0], [0, 0, 0], [0, 0, 0]]), law, **models)
+        assert closing.impulse.any() == (law != "none")
+
+
+@pytest.mark.parametrize("law", INTERPOLATED)
+def test_an_island_without_approach_gets_no_impulse_from_another(law):
+    """Different coefficients in both islands. Targets computed as differences left impulses of 1e-17 in the first."""
+    problem = ImpactProblem.from_discs(
+        [[0, 0], [1, 0], [2, 0], [0, 5], [1, 5], [2, 5]], 0.5, [1.1, 0.7, 1.3, 1, 1, 1],
+        [[-0.1, 0.3], [0.1, 0.7], [0.3, 0], [1, 0], [0, 0], [0, 0]], restitution=[0.2, 0.7, 0.3, 0.6],
+    )  # fmt: skip
+    s = solve_impact(problem, law)
+    assert not s.impulse[:2].any() and s.impulse[2:].all() == (law != "none")
+
+
+def test_a_problem_without_contacts_is_refused():
+    with pytest.raises(ProblemError, match="at least one contact"):
+        ImpactProblem.chain([1.0], [1.0])

@@ -9,8 +9,9 @@ import carom
 from carom.contact.containment import Violation
 from carom.contact.detector import find_contacts
 from carom.errors import ProblemError
-from carom.scene import FIXED, Bodies, Container, Material, Scene
+from carom.scene import FIXED, Bodies, Container, Drum, Material, Rotating, Scene
 from carom.scene.shapes import Box, Disc, Hull, Rectangle
+from carom.stepping.report import STATUSES
 
 THIN = 0.02
 HULL = Hull(
@@ -121,3 +122,64 @@ def test_without_impulses_bodies_pass():
     for _ in range(3):
         sim.step()
     assert np.abs(sim.state.position).max() > 4.0
+
+
+def turning_drum(seed):
+    """Discs and thin plates with masses from 0.1 to 100 in a drum that rotates fast, under strong gravity."""
+    rng, at = np.random.default_rng(seed), (-2.2, -0.75, 0.75, 2.2)
+    groups = []
+    for k, place in enumerate([(x, y) for x in at[:3] for y in at]):
+        shape = Rectangle(1.0, THIN) if k % 2 else Disc(rng.uniform(0.15, 0.35))
+        v, angle, spin, mass = 5.0 * rng.normal(size=2), rng.uniform(0.0, 6.0), rng.normal(), 10.0 ** rng.uniform(-1, 2)
+        groups.append(Bodies(shape, [place], v, angle=angle, spin=spin, mass=mass))
+    rough = {"default": Material(restitution=0.5, friction=0.3)}
+    wall = Drum(5.9, motion=Rotating(10.0))
+    return Scene("drum", groups, [wall], gravity=(0.0, -100.0), materials=rough)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_the_work_of_a_step_is_bounded(bounded):
+    """Sixteen such bodies took more than 50 CPU seconds for a step. Once a step has done its work, impacts are
+    inelastic: what is left are the stages of a few sub-steps, and the status says so. Without the bound a step of this
+    run does more work than with it, and reports success."""
+    models = {"friction_model": "pyramid", "stepper": "time_of_impact", "step": 0.03}
+    sim = carom.Simulation(turning_drum(0), "sqm", **models)
+    bound = 0.25 * sim.engine.most_work  # a quarter: the test is to be short
+    sim.engine.most_work = bound if bounded else np.inf
+    most, statuses, state = 0.0, set(), sim.state
+    for _ in range(13):
+        state, report = sim.engine.step(state)
+        most, statuses = max(most, report.clock.work), statuses | {STATUSES[report.status]}
+        assert share_of_overlap(sim.world, state) < 0.05
+    assert (most <= 1.5 * bound) == bounded
+    assert ("finished_inelastically" in statuses) == bounded
+
+
+def test_inelastic_impacts_keep_their_bodies_apart_without_energy():
+    """A stepper that may do no work resolves every impact inelastically: two discs leave with a common velocity."""
+    discs = Bodies(Disc(0.5), [[0.0, 0.0], [1.2, 0.0]], [[1.0, 0.0], [-0.5, 0.0]])
+    for name in ("synchronous", "drift_safe", "time_of_impact"):
+        sim = carom.Simulation(Scene("pair", [discs], []), "gr", stepper=name, step=0.2)
+        sim.engine.most_work = -1.0
+        state, report = sim.engine.step(sim.state)
+        assert STATUSES[report.status] == "finished_inelastically" and report.residual <= 1e-12
+        np.testing.assert_allclose(state.velocity[:, 0], 0.25, atol=1e-12)
+        free = carom.Simulation(Scene("pair", [discs], []), "gr", stepper=name, step=0.2)
+        np.testing.assert_allclose(free.step().velocity[:, 0], [-0.5, 1.0], atol=1e-9)
+
+
+def test_a_run_whose_law_gains_energy_without_bound_is_stopped(tmp_path):
+    """Jacobi adds up the impulses of neighbors in a dense gas and reached speeds of 1e12 with every step reported as
+    resolved. The run ends with a message at a gain of ten thousand times its energy, and its file holds what came
+    before. gr, which claims KIN, is not concerned."""
+    rng, path = np.random.default_rng(0), tmp_path / "gas.h5"
+    at = [(i + 0.5 * (j % 2), 0.87 * j) for j in range(5) for i in range(5)]
+    gas = Bodies(Disc(0.5), at, rng.normal(size=(25, 2)))
+    scene = Scene("gas", [gas], [Container((-0.6, -0.6), (5.2, 4.2))], materials={"default": Material(restitution=1.0)})
+    with pytest.raises(ProblemError, match=r"stopped at time .* gained \d\.\de\+04 times .*\(law 'jacobi' may\)"):
+        carom.simulate(scene, "jacobi", 40.0, path, step=0.01, stepper="synchronous")
+    with carom.Trajectory(path) as run:
+        kinetic = run.steps["kinetic"]
+        assert len(kinetic) > 50 and 10.0 * kinetic[0] < kinetic[-1] <= 1e4 * kinetic[0] and not run.finished
+    run = carom.simulate(scene, "gr", 6.0, step=0.01, stepper="synchronous")
+    assert run.steps["kinetic"][-1] == pytest.approx(run.steps["kinetic"][0])

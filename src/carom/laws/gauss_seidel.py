@@ -27,7 +27,7 @@ class GaussSeidel(Law):
     reflects the fastest approach next. The answer depends on it: the law is not symmetric.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_iterations: bound on the single reflections; 0 means 1000 + 2000 m, or about a second of work for up to 30
-    contacts if that is less.
+    contacts (a fifth of that in a run) if that is less.
     """
 
     name: ClassVar[str] = "gauss_seidel"
@@ -36,6 +36,7 @@ class GaussSeidel(Law):
     cost: ClassVar[str] = "one contact at a time, found by a heap; at most 1000 + 2000 m reflections"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "WAV", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
+    one_by_one: ClassVar[bool] = True
 
     order: str = "index"
     seed: int = 0
@@ -48,7 +49,8 @@ class GaussSeidel(Law):
             raise ProblemError.unknown("order", self.order, ORDERS)
 
     def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
-        bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(contacts.rows))
+        most = affordable_impulses(contacts.rows, 0, tolerance)
+        bound = self.max_iterations or min(1000 + 2000 * contacts.count, most)
         tol = self.approach_left(contacts, tolerance)
         keys = _sweep_keys(contacts.count, self.order, self.seed)
         lam, x, count, left = _reflect(

@@ -54,6 +54,7 @@ class Law:
     claims: ClassVar[frozenset[str]]  # keys of DESIDERATA; each generates tests
     restitution_models: ClassVar[tuple[str, ...]]  # keys of carom.resolve.restitution.MODELS; the first is the default
     has_history: ClassVar[bool] = False  # whether it has an option `history`: see `Impulses.history`
+    one_by_one: ClassVar[bool] = False  # whether an iteration is one impulse at one contact, rather than at all of them
     own_friction: ClassVar[bool] = False  # whether `impulses` reads contacts.friction and returns tangential impulses
 
     def __post_init__(self) -> None:
@@ -100,6 +101,10 @@ class Law:
         """
         raise NotImplementedError(f"{type(self).__name__} must define impulses(contacts)")
 
+    def iteration_work(self, contacts: int) -> float:
+        """The work of an iteration on so many contacts, in multiplications, by which steps bound theirs."""
+        return IMPULSE_WORK if self.one_by_one else PASS_WORK + IMPULSE_WORK * min(contacts, FRONT_CONTACTS)
+
     def options(self) -> dict[str, Any]:
         """The options of the law and their values, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
@@ -130,14 +135,21 @@ def impulses_of(law: Law, contacts: Contacts, tolerance: float = 0.0) -> Impulse
 # Work that a single impulse costs besides looking at the contacts of its bodies, and bound on the work of a law that
 # applies them one by one: less than a second for up to 30 contacts. Light bodies between heavy ones need most impulses.
 IMPULSE_WORK, LAW_WORK = 180.0, 5e7
+PASS_WORK = 2500.0  # of an iteration that treats several contacts, whatever their number
+FRONT_CONTACTS = 100  # that an iteration of a law changes at most: impacts of many contacts move through them in fronts
+RUN_SHARE = 0.2  # of that work in an impact of a run, whose tolerance is not 0; a step may have many
 
 
-def affordable_impulses(rows: Rows, tangents: int = 0) -> int:
-    """The number of single impulses that a law may apply, bounded by their work, in multiplications."""
+def affordable_impulses(rows: Rows, tangents: int = 0, tolerance: float = 0.0) -> int:
+    """The number of single impulses that a law may apply, bounded by their work, in multiplications.
+
+    `tolerance` is that of `Law.impulses`.
+    """
     m = len(rows.diag)
     looked_at = float((np.diff(rows.touch_ptr) ** 2).sum()) / m
     each = (1 + tangents) * (IMPULSE_WORK + 4.0 * looked_at * (len(rows.touch) / m) * rows.val.shape[3])
-    return int(LAW_WORK * max(1.0 + 70.0 / max(m, 2) ** 4, (m / 30.0) ** 1.5) / each)
+    work = LAW_WORK * max(1.0 + 70.0 / max(m, 2) ** 4, (m / 30.0) ** 1.5)
+    return int((RUN_SHARE if tolerance else 1.0) * work / each)
 
 
 SMITH_2012 = Paper(

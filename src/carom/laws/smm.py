@@ -14,12 +14,13 @@ from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, body_count, pushed, speeds
 from ..solvers.thresholds import DENSE_SMM_CONTACTS
 from .inelastic import finish_inelastically
-from .law import TANG_2014, Law
+from .law import RUN_SHARE, TANG_2014, Law
 
 RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
 SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
-# Bound on the sum of the cubes of the numbers of equations: about a second, or this many systems of all contacts.
-MOST_WORK, LEAST_SYSTEMS = 6e8, 20
+# Bound on the sum of the cubes of the numbers of equations, where a small system counts as SYSTEM_WORK: about a second,
+# or this many systems of all contacts. In a run less, since a step may have many impacts.
+MOST_WORK, LEAST_SYSTEMS, SYSTEM_WORK = 6e8, 20, 1e5
 DENSE_ENTRIES = 1_000_000  # largest matrices of rows that are stored as arrays
 DENSE_ROUGH_ROWS = 3 * DENSE_SMM_CONTACTS  # normal and tangential equations of a system that is solved densely
 ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
@@ -67,7 +68,8 @@ class SMM(Law):
         beta = None if matrices is None else np.zeros_like(contacts.tangent_speeds())
         x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
         width = 1 if beta is None else 1 + beta.shape[1]  # equations per contact
-        work, most = 0.0, max(MOST_WORK, LEAST_SYSTEMS * float(width * contacts.count) ** 3)
+        share = RUN_SHARE if tolerance else 1.0
+        work, most = 0.0, share * max(MOST_WORK, LEAST_SYSTEMS * float(width * contacts.count) ** 3)
         while True:
             u = contacts.speeds(x)
             approaching = np.flatnonzero(u < -tol)
@@ -77,13 +79,13 @@ class SMM(Law):
                 limit = f"{bound} reflections" if reflected >= bound else "its work"
                 reason = f"smm reached its bound of {limit} in {count} linear systems"
                 break
-            work += float(width * len(approaching)) ** 3
             target = -(1.0 + contacts.restitution[approaching]) * u[approaching]
             if beta is not None and matrices is not None:
-                step, rough_step, step_residual = _reflect_rough(contacts, matrices, x, approaching, target)
+                step, rough_step, step_residual, systems = _reflect_rough(contacts, matrices, x, approaching, target)
                 beta[approaching] += rough_step
             else:
-                step, step_residual = _reflect(contacts.rows, approaching, target)
+                (step, step_residual), systems = _reflect(contacts.rows, approaching, target), 1
+            work += systems * (SYSTEM_WORK + float(width * len(approaching)) ** 3)
             count, reflected, residual = count + 1, reflected + len(approaching), max(residual, step_residual)
             if (np.abs(step) * contacts.rows.diag[approaching]).max() <= 1e-12 * target.max():
                 reason = "smm cannot reflect boundaries that close in from both sides"
@@ -93,6 +95,10 @@ class SMM(Law):
                 _reduce_friction(beta, contacts.friction * np.maximum(lam, 0.0))
             x = contacts.after(lam, beta)
         return replace(finish_inelastically(contacts, lam, x, count, reason, residual), tangent=beta)
+
+    def iteration_work(self, contacts: int) -> float:
+        """Linear systems are assembled and solved outside of compiled kernels, some of them several times."""
+        return 4.0 * super().iteration_work(contacts)
 
     def _resolved(
         self, contacts: Contacts, lam: Floats, u: Floats, tol: float, count: int, residual: float
@@ -123,8 +129,10 @@ def _reduce_friction(beta: Floats, most: Floats) -> None:
 
 def _reflect_rough(
     contacts: Contacts, matrices: tuple[Any, Any], x: Floats, subset: Ints, target: Floats
-) -> tuple[Floats, Floats, float]:
-    """Normal (k,) and friction impulses (k, t) that change the normal speeds of `subset` by `target`; the residual.
+) -> tuple[Floats, Floats, float, int]:
+    """Normal (k,) and friction impulses (k, t) that change the normal speeds of `subset` by `target`.
+
+    Also the residual, and how many linear systems were solved.
 
     A contact sticks, `slip+ = 0`, if its impulse is then within the friction cone, and else slides, `p_t = mu q p_n`.
     All contacts stick at first, and those outside their cones change together, so that their order does not matter.
@@ -136,7 +144,9 @@ def _reflect_rough(
     g, tangents = matrices[0][subset], matrices[1][(subset[:, None] * t + np.arange(t)).ravel()]
     stack = sp.vstack if sp.issparse(g) else np.vstack
     along, sticks = np.zeros((k, t)), mu > 0.0  # along: friction of sliding contacts per unit of normal impulse
-    while True:
+    systems = 0
+    while True:  # ends: a contact begins to slide once, and loses its friction once
+        systems += 1
         held, pushes = tangents[np.repeat(sticks, t)], g
         for c in range(t):
             factor, rows = along[:, c], tangents[c::t]
@@ -149,7 +159,7 @@ def _reflect_rough(
         slides = sticks & (strength > mu * normal * (1.0 + 1e-12))
         pulls = ~sticks & (normal < 0.0) & along.any(axis=1)
         if not (slides | pulls).any():
-            return normal, tangent, residual
+            return normal, tangent, residual, systems
         # From rest slip begins against the impulse that would prevent it.
         q = (
             np.where(still[:, None], tangent, -slip)

@@ -30,7 +30,7 @@ class SQM(Law):
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_iterations: bound on the single reflections; 0 means 1000 + 2000 m, or about a second of work for up to 30
-    contacts if that is less.
+    contacts (a fifth of that in a run) if that is less.
     """
 
     name: ClassVar[str] = "sqm"
@@ -39,6 +39,7 @@ class SQM(Law):
     cost: ClassVar[str] = "one contact at a time, found by a heap; at most 1000 + 2000 m reflections"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "KIN", "MOM", "ONE", "WAV", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("newton",)
+    one_by_one: ClassVar[bool] = True
     own_friction: ClassVar[bool] = True
 
     tolerance: float = 1e-10
@@ -47,7 +48,7 @@ class SQM(Law):
     def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         tol = self.approach_left(contacts, tolerance)
         p = points(contacts)
-        bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(p.rows, p.t))
+        bound = self.max_iterations or min(1000 + 2000 * contacts.count, affordable_impulses(p.rows, p.t, tolerance))
         sums, count, left = _reflect(p, contacts.velocity, contacts.restitution, tol, bound)
         result = reflected(contacts, sums.total[:, 0].copy(), sums.x, count, left, tol, self.name)
         return replace(result, tangent=sums.total[:, 1 : 1 + p.t].copy() if p.t else None)

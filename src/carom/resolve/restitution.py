@@ -68,14 +68,15 @@ def targeted_impulses(contacts: Contacts, response: Response, tolerance: float =
 
 def _answer(contacts: Contacts, response: Response, tolerance: float) -> tuple[Impulses, Floats | None]:
     """`normal_impulses`, and the target speeds of `qce_lcp`."""
-    model, c, relative = response.restitution_model, contacts.restitution, 0.0
+    model, c = response.restitution_model, contacts.restitution
     if response.friction_model is not None:
         contacts = contacts.without_friction()
-    if tolerance > 0.0:
-        approach = contacts.approach()
-        if approach <= tolerance:
-            return Impulses(np.zeros(contacts.count), residual=approach and 1.0), None
-        relative = tolerance / approach
+    approach = contacts.approach()
+    if approach <= tolerance:  # nothing approaches: no impulse, under every law and model
+        own = response.friction_model is None and contacts.tangent_count > 0
+        tangent = np.zeros((contacts.count, contacts.tangent_count)) if own else None
+        return Impulses(np.zeros(contacts.count), tangent, residual=approach and 1.0), None
+    relative = tolerance / approach
     if model in ("newton", "stronge"):
         return run_law(contacts, response, relative), None
     if (c == 0.0).all():
@@ -125,9 +126,10 @@ def _per_contact(
     With one coefficient the interpolation solves it, since its speeds are t. Boundaries that open on both sides of a
     body can make different targets contradict each other; such islands take the smallest of their coefficients.
     """
-    c = contacts.restitution
+    c, u = contacts.restitution, contacts.speeds()
     slow, fast = (contacts.speeds(contacts.after(end.normal)) for end in (low, high))
-    wanted = (contacts.speeds() - (1.0 - c) * slow - c * fast)[mixed]
+    # u - t as a sum of changes, which are exactly zero in islands in which nothing approaches.
+    wanted = ((1.0 - c) * (u - slow) + c * (u - fast))[mixed]
     box = cone(wanted)
     speed = solve_box(contacts.rows, mixed, box, work_of(contacts.rows), tolerance)
     normal = result.normal.copy()

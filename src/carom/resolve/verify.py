@@ -21,6 +21,7 @@ RESOLVED_RESIDUAL = 1e-8
 NOT_FINITE = "returned impulses that are not finite numbers"
 RAISED = "raised the energy by"
 GAIN = 1e-10  # gain of energy, relative, that is not rounding
+TINY = float(np.finfo(float).tiny)
 ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
 
 
@@ -30,12 +31,15 @@ def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Im
     Impulses that are not finite, that raise the energy under a law that claims KIN, or whose residual is larger than
     the speeds before impact, are replaced by those of the inelastic law without friction. The residual of elastic
     impacts without friction includes the share of the energy that they lose. "resolved" means that the residual is at
-    most RESOLVED_RESIDUAL, or that of rounding. A law with a tolerance above its default gets bounds that are larger by
-    the same factor.
+    most RESOLVED_RESIDUAL. Approach within rounding of the velocities is no approach, and gets no impulse from a law
+    that does not solve it. A law with a tolerance above its default gets bounds that are larger by the same factor.
     """
     contacts, law = problem.contacts, response.law
     claims: frozenset[str] = getattr(law, "claims", frozenset())
     looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
+    solved = result.status == RESOLVED and result.residual <= RESOLVED_RESIDUAL * looser
+    if not solved and contacts.approach() <= _noise(contacts):
+        return Impulses(np.zeros(contacts.count), None if result.tangent is None else np.zeros_like(result.tangent))
     velocity = problem.velocity_after(result.normal, result.tangent)
     if not _finite(result) or not np.isfinite(velocity).all():
         return _replaced(contacts, result, f"{law.name} {NOT_FINITE}")
@@ -64,7 +68,7 @@ def relative_gain(contacts: Contacts, normal: Floats, tangent: Floats | None = N
     if tangent is not None:
         work += 0.5 * float((tangent * (contacts.tangent_speeds() + contacts.tangent_speeds(x))).sum())
     energy = max(0.5 * float((contacts.velocity**2).sum()), 0.5 * float((u * u / contacts.rows.diag).max()))
-    return work / max(energy, np.finfo(float).tiny)
+    return work / max(energy, TINY)
 
 
 def _finite(result: Impulses) -> bool:
@@ -104,18 +108,23 @@ def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> 
     if scale == 0.0:
         return result
     residual = max(result.residual, left / scale)
+    if residual > bound:
+        residual *= min(1.0, scale * RESOLVED_RESIDUAL / max(_noise(contacts), TINY))
     if residual <= bound or result.status != RESOLVED:
-        return replace(result, residual=residual)
-    if residual * scale <= _rounding(contacts):
         return replace(result, residual=residual)
     note = f"the equations were solved to a residual of {residual:.1e}"
     return replace(result, residual=residual, status=NOT_CONVERGED, messages=(*result.messages, note))
 
 
-def _rounding(contacts: Contacts) -> float:
-    """Error of speeds that rounding of the velocities before impact explains, not of those that the law makes."""
+def _noise(contacts: Contacts) -> float:
+    """Error of speeds that rounding of the velocities before impact explains, not of those that the law makes.
+
+    A residual is relative to the fastest approach or slip, or to noise / RESOLVED_RESIDUAL if that is larger: a law
+    that stops an approach of 1e-18 among velocities of 1 up to 1e-19 has solved its equations.
+    """
     rows, x = contacts.rows, np.abs(contacts.velocity)
     used = rows.body >= 0
-    # The largest `sum |G_i| |x|` over the normal and tangent rows.
+    # The largest `sum |G_i| |x| + |w|` over the normal and tangent rows.
     terms = np.abs(rows.val[:, :, : 1 + contacts.tangent_count]) * x[rows.body][:, :, None]
-    return ROUNDING * float((terms.sum(axis=3) * used[:, :, None]).sum(axis=1).max(initial=0.0))
+    sums = (terms.sum(axis=3) * used[:, :, None]).sum(axis=1) + np.abs(rows.base[:, : terms.shape[2]])
+    return ROUNDING * float(sums.max(initial=0.0))

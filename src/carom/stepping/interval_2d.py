@@ -47,6 +47,7 @@ class Interval2D:
         self.held = np.zeros(self.world.count, np.bool_)
         self.held_since = np.zeros(self.world.count)  # time within the step from which on a held body is held, ...
         self.velocity_before = np.zeros((self.world.count, 3))  # ... and its velocity then
+        self.rest: State | None = None  # the end of the step, if its last part was a drift-safe step
 
     def begin(self, state: State, h: float, report: StepReport) -> None:
         self.h, self.report = h, report
@@ -55,7 +56,7 @@ class Interval2D:
         self.boundaries = boundaries_at(self.world, self.start.time, self.h)[0]
         self.pull = self._accelerations(self.start)
         self.pulled = self.world.force is not None or bool(self.world.gravity.any())
-        self.held[:], self.moved = False, False
+        self.held[:], self.moved, self.rest = False, False, None
         self.schedule.begin(self.start, self.boundaries, self.pull, h, self.hop * h)
         report.clock.lap("detect")
 
@@ -85,10 +86,20 @@ class Interval2D:
         clock.lap("detect")
 
     def finish(self) -> None:
-        """The impacts of the rest of the step are resolved together, as in the synchronous step."""
+        """The impacts of the rest of the step are resolved together, as in the synchronous step.
+
+        That would let held bodies rise without falling. If there are any, they get the velocities that are due by now,
+        and the rest of the step is a drift-safe step.
+        """
         n, d = self.start.velocity.shape
         state = self._advance(np.arange(n), self.time)
         s = self.h - self.time
+        if self.held.any():
+            self._release(np.flatnonzero(self.held))
+            state, rounds = self.schedule.state(self.start, self.time), self.report.rounds
+            self.rest = DriftSafe.advance(self.stepper, state, s, self.report)
+            self.report.rounds = rounds  # the rounds of the drift-safe step are not counted
+            return
         move = s * (self.paths.velocity[:n] + 0.5 * s * self.paths.acceleration[:n])
         after = State(
             self.start.time + self.h,
@@ -109,6 +120,8 @@ class Interval2D:
 
     def end(self) -> State:
         """All bodies at the end of their paths, scripted ones where their motion prescribes; overlap is removed."""
+        if self.rest is not None:
+            return self.rest
         end = self.free_end
         if self.moved:
             end = self._end_of_paths()
@@ -173,7 +186,8 @@ class Interval2D:
         if not found.count:
             return end
         impact = assemble(self.world, end, found, boundaries_at(self.world, end.time, self.h)[0])
-        return without_overlap(self.start, end, found, impact)
+        # Bodies that have exchanged energy in the step share what it has dissipated, wherever they are at its end.
+        return without_overlap(self.start, end, found, impact, earlier=self.report.treated_contacts())
 
     # ---- impacts
 

@@ -21,6 +21,9 @@ from ..world import State, World
 PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
 STATUSES = ("resolved", "finished_inelastically", "infeasible", "not_converged")  # of an impact, with codes 0 to 3
 
+# Work of a stage besides the iterations of the law, in multiplications; of a search for contacts as so many stages.
+STAGE_WORK, STAGE_WORK_PER_BODY, SEARCH_STAGES = 800.0, 400.0, {2: 1.0, 3: 20.0}
+
 # Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
 MOMENTUM = {2: ("momentum_x", "momentum_y"), 3: ("momentum_x", "momentum_y", "momentum_z")}
 ANGULAR_MOMENTUM = {2: ("angular_momentum",), 3: tuple(f"angular_momentum_{axis}" for axis in "xyz")}
@@ -97,19 +100,26 @@ NO_WARM_START = WarmStart(np.empty(0, np.int64), np.empty((0, 1)))
 
 
 class Clock:
-    """Seconds of a step by phase. All time since the last call of `lap` belongs to the phase that has just ended."""
+    """Seconds of a step by phase, and its work, which is counted and the same on every machine.
 
-    __slots__ = ("last", "seconds")
+    All time since the last call of `lap` belongs to the phase that has just ended.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("last", "search", "seconds", "stage", "work")
+
+    def __init__(self, world: World) -> None:
+        self.stage = STAGE_WORK + STAGE_WORK_PER_BODY * world.count
+        self.search = SEARCH_STAGES[world.dimension] * self.stage
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.last = perf_counter()
+        self.work = 0.0  # in multiplications
 
     def lap(self, phase: str) -> None:
         """Ends a phase."""
         now = perf_counter()
         self.seconds[phase] += now - self.last
         self.last = now
+        self.work += self.search if phase == "detect" else self.stage
 
 
 @dataclass(slots=True, eq=False)

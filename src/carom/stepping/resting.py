@@ -29,7 +29,7 @@ LEAST_TIME = 1e-3  # fraction of a step: the shortest time for which a contact i
 AT_REST = 1e-9  # change of velocity, relative to that by gravity, up to which everything is at rest
 STEADY_SPEED = 1e-5  # relative to the resting speed, up to which a contact counts as closed and friction as at rest
 
-FREE, HELD, STEADY = 0, 1, 2  # how a body moves: freely, at its new velocity, at the mean of the old and the new one
+FREE = -1.0  # in place of the share of a body: it moves freely
 NO_BODIES, NO_TIMES = np.empty(0, np.int64), np.empty(0)
 
 
@@ -252,8 +252,8 @@ def _keep(table, keys, impulse, chosen, out):
 def held_motion(world: World, start: State, end: State, rows: Rows, held: Held, interval: Interval) -> State:
     """The state `end` of free motion with other poses and velocities for the bodies that a resting solve holds.
 
-    They move at their new velocity, steady ones at the mean of the old and the new one. Bodies with an impact in the
-    interval are held from its time on.
+    They move at their new velocity, steady ones at or near the mean of the old and the new one. Bodies with an impact
+    in the interval are held from its time on.
     """
     begin = (start.position, start.orientation, start.velocity)
     out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
@@ -274,28 +274,27 @@ def pushed_bodies(rows, held):
 
 
 @kernel
-def _states(rows, held, interval):
-    """How the n bodies that take part move: FREE without a normal impulse, else HELD or STEADY."""
-    n = len(held.velocity)
-    out = np.zeros(n, np.int8)
-    pushed, steady = pushed_bodies(rows, held), _steady_bodies(rows, held, interval)
-    for j in range(n):
-        if pushed[j]:
-            struck = len(interval.time) > 0 and interval.time[_number(interval.bodies, j)] != 0.0
-            out[j] = STEADY if steady[j] and not struck else HELD
+def _shares(rows, held, interval):
+    """How the n bodies that take part move: FREE without a normal impulse, else at `v1 + share (v0 - v1) / 2`."""
+    pushed, out = pushed_bodies(rows, held), _steady_shares(rows, held, interval)
+    for j in range(len(out)):
+        if not pushed[j]:
+            out[j] = FREE
     return out
 
 
 @kernel
-def _steady_bodies(rows, held, interval):
-    """Bodies (n,) whose whole island slides or rolls on closed contacts, which may move at the mean velocity.
+def _steady_shares(rows, held, interval):
+    """Shares (n,) of bodies whose whole island slides or rolls on closed contacts, which move near the mean velocity.
 
-    The energy then changes by `p . (v0 + v1) / 2` for impulses p, so contacts must be closed before and after, and
-    friction must do no work.
+    Contacts must be closed before and after, and friction must do no work. A share s changes the energy by
+    `s e1 + (1 - s) e0`, with `e1 = p . (v0 + v1) / 2` for impulses p, at the mean velocity, and
+    `e0 = p . v1 - |v1 - v0|^2 / 2`, which is not positive, at the new one. On curved contacts `p . v0` is positive by
+    the curvature of the way, and so may be e1: the share is the largest one with which the energy does not rise.
     """
     chosen, impulse, before, after = held.chosen, held.impulse, interval.velocity, held.velocity
     n = len(before)
-    out, change, fall = np.zeros(n, np.bool_), 0.0, 0.0
+    out, change, fall = np.zeros(n), 0.0, 0.0
     for b in range(n):
         for c in range(before.shape[1]):
             change = max(change, abs(after[b, c] - before[b, c]))
@@ -303,7 +302,7 @@ def _steady_bodies(rows, held, interval):
     if change <= AT_REST * fall:  # the mean velocity is the new one
         return out
     found = islands(rows.body, chosen, np.empty(n, np.int64), np.empty(n, np.int64))
-    bad = np.zeros(len(found.ptr) - 1, np.bool_)
+    bad, energy = np.zeros(len(found.ptr) - 1, np.bool_), np.zeros((len(found.ptr) - 1, 2))  # e0 and e1
     for j in range(len(chosen)):
         i = chosen[j]
         if impulse[i, 0] > 0.0 and abs(interval.speed[i]) > STEADY_SPEED * interval.limit[i]:
@@ -313,12 +312,24 @@ def _steady_bodies(rows, held, interval):
         if impulse[i, 0] > 0.0 and not bad[s]:
             work = 0.0
             for row in range(impulse.shape[1]):
-                mean = row_speed(rows, before, i, row) + row_speed(rows, after, i, row) + 2.0 * rows.base[i, row]
+                new = row_speed(rows, after, i, row) + rows.base[i, row]
+                mean = row_speed(rows, before, i, row) + rows.base[i, row] + new
+                energy[s, 0] += impulse[i, row] * new
                 work += impulse[i, row] * mean
+            energy[s, 1] += 0.5 * work
             bad[s] = work > STEADY_SPEED * interval.limit[i] * impulse[i, 0]
     island = body_islands(rows.body, found, n)
     for b in range(n):
-        out[b] = island[b] >= 0 and not bad[island[b]]
+        s = island[b]
+        if s >= 0:
+            for c in range(before.shape[1]):
+                energy[s, 0] -= 0.5 * (after[b, c] - before[b, c]) ** 2
+            bad[s] = bad[s] or (len(interval.time) > 0 and interval.time[_number(interval.bodies, b)] != 0.0)
+    for b in range(n):
+        s = island[b]
+        if s >= 0 and not bad[s]:
+            e0, e1 = min(energy[s, 0], 0.0), energy[s, 1]
+            out[b] = 1.0 if e1 <= 0.0 else -e0 / (e1 - e0)
     return out
 
 
@@ -342,18 +353,18 @@ def _impact_shift(interval, masses, old, new, b, c):
 @kernel
 def _held_2d(rows, held, interval, masses, start, out):
     """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate."""
-    states, h = _states(rows, held, interval), interval.h
+    shares, h = _shares(rows, held, interval), interval.h
     position0, turn0, velocity0 = start
     position, turn, velocity = out
     dim, d = position.shape[1], velocity.shape[1]
-    for j in range(len(states)):
-        if states[j] == FREE:
+    for j in range(len(shares)):
+        if shares[j] == FREE:
             continue
         b = _number(interval.bodies, j)
         for c in range(d):
             old, new = velocity0[b, c], _new_velocity(masses, held, velocity, j, b, c)
             shift = _impact_shift(interval, masses, old, new, b, c)
-            mean = 0.5 * (old + new) if states[j] == STEADY else new
+            mean = new + 0.5 * shares[j] * (old - new)
             velocity[b, c] = new
             if c < dim:
                 position[b, c] = position0[b, c] + shift + h * mean
@@ -366,17 +377,17 @@ def _held_3d(rows, held, interval, masses, start, out):
     """Writes the poses and velocities of held bodies in 3D.
 
     The new spin of a steady body belongs to the frame after rotation at that spin, but the body has the orientation
-    after the mean spin: the spin must stay the same vector of the world. For equal moments this leaves the energy
+    after another spin: the spin must stay the same vector of the world. For equal moments this leaves the energy
     unchanged.
     """
-    states, h = _states(rows, held, interval), interval.h
+    shares, h = _shares(rows, held, interval), interval.h
     position0, turn0, velocity0 = start
     position, turn, velocity = out
     shift, other, spin = np.empty(6), np.empty(4), np.empty(3)
-    for j in range(len(states)):
-        if states[j] == FREE:
+    for j in range(len(shares)):
+        if shares[j] == FREE:
             continue
-        b, steady = _number(interval.bodies, j), states[j] == STEADY
+        b, half = _number(interval.bodies, j), 0.5 * shares[j]
         q, v, old, inertia = turn[b], velocity[b], velocity0[b], masses.inertia[b]
         for c in range(4):
             q[c] = turn0[b, c]
@@ -384,18 +395,18 @@ def _held_3d(rows, held, interval, masses, start, out):
             new = _new_velocity(masses, held, velocity, j, b, c)
             v[c], shift[c] = new, _impact_shift(interval, masses, old[c], new, b, c)
             if c < 3:
-                position[b, c] = position0[b, c] + h * (0.5 * (old[c] + new) if steady else new)
+                position[b, c] = position0[b, c] + h * (new + half * (old[c] - new))
         if len(interval.time) and interval.time[b] > 0.0:
             for c in range(3):
                 position[b, c] += shift[c]
             rotate_by(q, v[3:], shift[3:], masses.even[b])
-        if not steady:
+        if half == 0.0:
             rotate_body(q, v[3:], inertia, True, h, masses.scheme)
             continue
         for c in range(4):
             other[c] = q[c]
         for c in range(3):
-            spin[c] = 0.5 * (old[3 + c] + v[3 + c])
+            spin[c] = v[3 + c] + half * (old[3 + c] - v[3 + c])
         rotate_body(q, spin, inertia, True, h, masses.scheme)
         rotate_body(other, v[3:], inertia, True, h, masses.scheme)
         if masses.even[b]:

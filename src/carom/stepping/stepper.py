@@ -24,8 +24,9 @@ from ..contact.containment import NOTED_OVERLAP, Containment, Violation
 from ..contact.detector import Detector
 from ..errors import ProblemError
 from ..kernels import kernel
+from ..laws.inelastic import inelastic
 from ..problem.assemble import Assembly, assemble
-from ..problem.contacts import NOT_CONVERGED, Contacts, Impulses
+from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, Contacts, Impulses, worse
 from ..problem.patches import patch_shares
 from ..resolve.impulses import resolve
 from ..resolve.response import Response
@@ -33,7 +34,7 @@ from ..solvers.rows import Floats, Ints, row_speed
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
 from .integrator import end_of_step, free_motion
-from .report import Clock, StageImpulses, StepReport, WarmStart, combined
+from .report import Clock, StageImpulses, StepReport, WarmStart, combined, step_table, totals
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy
@@ -48,6 +49,16 @@ STILL = 1e-3  # displacement, in half widths of the two bodies, below which shor
 RETRIED = 0.25  # length of a sub-step, relative to the step, down to which one that misses its tolerance is cut
 SHORTEST_SUBSTEP = 1e-7  # relative to the step: shorter ones are not cut
 MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
+
+# Bound on the work of a step, in multiplications: less than a second for up to 50 bodies. Once a step has done it,
+# impacts are inelastic and without friction, which is one solve each; once it has done CUTTING_WORK times as much,
+# sub-steps that do not keep bodies apart are no longer cut.
+STEP_WORK, STEP_WORK_PER_BODY, CUTTING_WORK = 4e7, 8e5, 2.0
+
+
+# Gain of energy, relative to what the start of a run and its moving boundaries explain, at which a run under a law that
+# does not claim KIN is stopped: bodies are a hundred times too fast.
+RUNAWAY_GAIN = 1e4
 
 
 class Stepper:
@@ -68,6 +79,8 @@ class Stepper:
         self.touch = TOUCH * world.length_scale
         self.detector = Detector(world)
         self.warm_start: WarmStart | None = None  # of steppers that hold resting contacts
+        self.explained: tuple[float, float] | None = None  # energy at the start of the run, and the scale of gains
+        self.most_work = max(STEP_WORK, STEP_WORK_PER_BODY * world.count)
 
     def step(self, state: State) -> tuple[State, StepReport]:
         """The state one time step later, and the report of the step."""
@@ -87,7 +100,7 @@ class Stepper:
 
     def begin(self) -> StepReport:
         """The report of a step in which nothing has happened yet."""
-        report = StepReport(self.world.dimension, 2.0 * self.h * self.fall, Clock(), [])
+        report = StepReport(self.world.dimension, 2.0 * self.h * self.fall, Clock(self.world), [])
         if self.warm_start is not None:
             report.warm_start = self.warm_start
         return report
@@ -135,7 +148,10 @@ class Stepper:
         fastest = contacts.fastest()
         if not (report.pushed or report.stages):  # bodies fall until the time of the first impact
             report.scale = max(report.scale, fastest)
-        result = resolve(contacts, self.response, self.allowed(report, len(contacts.restitution), len(found.table)))
+        left = self.allowed(report, len(contacts.restitution), len(found.table))
+        spent = report.clock.work > self.most_work
+        result = _inelastic(contacts, left, fastest) if spent else resolve(contacts, self.response, left)
+        report.clock.work += result.iterations * self.response.law.iteration_work(contacts.count)
         stage = StageImpulses(found, chosen, result.normal, result.tangent)
         report.note_impact(stage, result, fastest, self.tolerance)
         report.clock.lap("impact")
@@ -154,13 +170,50 @@ class Stepper:
         """Speed of approach up to which an approach is rounding error."""
         return NOISE * float(fastest_component(state.velocity, self.world.dimension))
 
+    def watch(self, start: State) -> None:
+        """Notes what explains energy: that at the start of the run, a fall through its extent, moving boundaries."""
+        world = self.world
+        if "KIN" in self.response.law.claims or world.force is not None:
+            return
+        kinetic, potential = totals(world, start)[:2]
+        first, scale = self.explained or (float(kinetic + potential), float(kinetic))
+        mass, extent = float(world.mass[world.free].sum()), float(np.ptp(start.position, axis=0).max())
+        fastest = float(np.abs(start.velocity[~world.free]).max(initial=0.0))
+        if world.moving_boundaries:
+            moving = np.abs(boundaries_at(world, start.time, self.h)[0].velocity)
+            fastest = max(fastest, float(moving.max(initial=0.0)) * max(extent, 1.0))
+        if self.explained is None:
+            scale += mass * self.fall * (extent + world.length_scale)
+        self.explained = first, max(scale, mass * fastest * fastest)
+
+    def _stop_runaway(self, report: StepReport) -> None:
+        """Ends a run whose energy has grown by more than RUNAWAY_GAIN: when, how much, and what to change."""
+        if self.explained is None:
+            return
+        (first, scale), row = self.explained, dict(zip(step_table(self.world.dimension).names or (), report.row))
+        gain = row["kinetic"] + row["potential"] - first
+        if scale > 0.0 and not gain <= RUNAWAY_GAIN * scale:
+            law, time = self.response.law.name, row["time"]
+            what = f"{gain / scale:.1e} times the energy that its start and its boundaries explain"
+            advice = f"a law that never adds energy, such as gr or qce (law {law!r} may)"
+            text = f"stopped at time {time:g}: the bodies have gained {what}; try {advice}"
+            raise ProblemError(f"step at time {time:g}", f"a gain of {what}", advice, text)
+
     def finish(self, end: State, number: int, report: StepReport) -> tuple[State, StepReport]:
         """The state at the end of step `number`, and the complete report."""
         end = end_of_step(self.world, end, number * self.h, number)
         report.finish(self.world, end)
+        self._stop_runaway(report)
         if self.warm_start is not None:
             self.warm_start = report.warm_start
         return end, report
+
+
+def _inelastic(contacts: Contacts, tolerance: float, fastest: float) -> Impulses:
+    """The impulses of the inelastic law without friction, and a status that says so."""
+    result = inelastic(contacts, tolerance)
+    residual = result.residual * contacts.approach() / fastest if fastest > 0.0 else 0.0
+    return replace(result, residual=residual, status=worse(FINISHED_INELASTICALLY, result.status))
 
 
 @kernel
@@ -203,6 +256,7 @@ class Contained(Stepper):
         raise NotImplementedError(f"{type(self).__name__} must define advance(state, h, report)")
 
     def step(self, state: State) -> tuple[State, StepReport]:
+        self.watch(state)
         so_far = self.begin()
         so_far.substeps = 0
         end, report, _ = self._contained(state, self.h, so_far, 0)
@@ -216,10 +270,11 @@ class Contained(Stepper):
         report, attempts = so_far.following(h / self.h), attempts + 1
         end = self.advance(start, h, report)
         self._measure_overlap(start, report)
-        missed = report.residual > self.tolerance and h / self.h > RETRIED
+        missed = report.residual > self.tolerance and h / self.h > RETRIED and report.clock.work <= self.most_work
         if not missed:
             wrong, growth = self._violation(start, end, report)
-            if wrong is None or attempts >= MOST_ATTEMPTS or not self._helps(start, end, wrong, growth, h):
+            spent = attempts >= MOST_ATTEMPTS or report.clock.work > CUTTING_WORK * self.most_work
+            if wrong is None or spent or not self._helps(start, end, wrong, growth, h):
                 self._accept(start, wrong, h, report)
                 return end, combined(so_far, report), attempts
         middle, so_far, attempts = self._contained(start, 0.5 * h, so_far, attempts)

@@ -23,6 +23,7 @@ class Synchronous(Stepper):
     guarantee: ClassVar[str] = "conserves elastic energy to rounding; bodies in lasting contact sink"
 
     def step(self, state: State) -> tuple[State, StepReport]:
+        self.watch(state)
         report = self.begin()
         start = prescribed(self.world, state, self.h)
         end = self.move(start, self.h, report)

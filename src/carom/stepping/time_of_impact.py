@@ -63,17 +63,18 @@ class TimeOfImpact(DriftSafe):
     In 2D (`Interval2D`) bodies move on parabolas between impacts; a force function is taken as constant from one impact
     to the next; scripted bodies and boundaries move straight within a step. Bounces of less than a fifth of a step (a
     fiftieth where no contact dissipates energy) are taken for rest: such contacts are held, without restitution and
-    with friction, until the end of the step or the next impact of a body that they hold. After 200 + 4 n impacts in one
-    step (at most 30,000) the rest of it is a synchronous step, in which fast bodies may overlap.
+    with friction, until the end of the step or the next impact of a body that they hold.
 
     In 3D (`Interval3D`) an impact is a contact that closes faster than free fall in two steps would make it; all other
     contacts rest, and are held as in the drift-safe step from one impact to the next. Impacts are timed on the true
     paths of free motion, to the gap at which bodies count as touching, 1e-9 of the length scale. Pairs that would pass
     through each other are found by the swept test (`contact.swept`). A held body moves as the resting solve determines,
-    and meets others at the end of the step at the latest. After 200 + 4 n impacts the rest is a drift-safe step.
+    and meets others at the end of the step at the latest.
 
-    `rounds` is the number of impacts of the step; it is one above the bound if the bound was reached. For piles use
-    `drift_safe`: here every small impact on a pile is an impact of the whole pile.
+    After 200 + 4 n impacts in one step (in 2D at most 30,000), or when the step has done the work that it may do, the
+    rest of it is a drift-safe step, in 2D a synchronous step if nothing is held. `rounds` is the number of impacts of
+    the step; it is one above the bound if the bound was reached. For piles use `drift_safe`: here every small impact on
+    a pile is an impact of the whole pile.
     """
 
     name: ClassVar[str] = "time_of_impact"
@@ -92,13 +93,13 @@ class TimeOfImpact(DriftSafe):
         self.bound = min(IMPACTS_PER_STEP + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
-        if h < SHORTEST * self.h:
+        if h < SHORTEST * self.h or report.clock.work > self.most_work:
             return super().advance(state, h, report)
         self.interval.begin(state, h, report)
         impacts = 0
         while self.interval.next_impact():
             report.rounds, impacts = report.rounds + 1, impacts + 1
-            if impacts > self.bound:
+            if impacts > self.bound or report.clock.work > self.most_work:
                 self.interval.finish()
                 break
             self.interval.resolve()
