@@ -339,15 +339,15 @@ def cell_of(axes, grid, place, c):
     return at
 
 
-@kernel
+@kernel(inline="always")
 def put_cells(axes, grid, bodies, begin, end):
     """Writes the cells of the bodies begin to end."""
     for i in range(begin, end):
         level = bodies.level[i]
-        bodies.key[i] = grid.first[level] + cell_of(axes, grid, bodies.ball[i], int(level))
+        bodies.key[i] = grid.first[level] + cell_of(axes, grid, bodies.ball[i], np.int64(level))
 
 
-@kernel
+@kernel(inline="always")
 def sort_cells(grid, key):
     """Sorts bodies by cell: writes `order` and `start` of the grid."""
     order, start = counting_sort(key, grid.first[-1])
@@ -355,7 +355,7 @@ def sort_cells(grid, key):
     grid.start[:] = start
 
 
-@kernel
+@kernel(inline="always")
 def gather(axes, order, bodies, out, begin, end):
     """Writes the bodies begin to end of an order."""
     for k in range(begin, end):

@@ -124,7 +124,7 @@ def _put_pairs(bodies, pairs, work, table, k, n):
                 base = (ka - placed.ptr[a]) * 4099 + kb - placed.ptr[b]
                 query, time = Query(margin, move, min(shapes.inner[i], shapes.inner[j]), base), 0.0
                 if kind_a == BOX and kind_b == BOX:
-                    trial = int(pairs[k - 1, AXIS])
+                    trial = np.int64(pairs[k - 1, AXIS])  # as constants are: one version of the kernels below
                     n, time, pairs[k - 1, AXIS] = _put_boxes(bodies, ka, kb, query, trial, work, table, n)
                     if time == 0.0:
                         continue

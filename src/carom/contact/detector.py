@@ -260,7 +260,7 @@ def _near_pairs(pairs, low, high, ends, radius, hits):
     """
     after, margins, sides, m = ends.position1, ends.margins, ends.sides, low
     for k in range(low, high):
-        a, b, image = pairs[k, FIRST], pairs[k, SECOND], int(pairs[k, IMAGE])
+        a, b, image = pairs[k, FIRST], pairs[k, SECOND], pairs[k, IMAGE]
         e = place(after, b) - place(after, a)
         if image != NO_IMAGE:
             e = e + image_offset(sides, image, sides.end)
@@ -276,7 +276,7 @@ def _put_pairs(pairs, hits, ends, radius, table):
     before, after, sides = ends.position0, ends.position1, ends.sides
     for n in range(len(hits)):
         k = hits[n]
-        a, b, image = pairs[k, FIRST], pairs[k, SECOND], int(pairs[k, IMAGE])
+        a, b, image = pairs[k, FIRST], pairs[k, SECOND], pairs[k, IMAGE]
         center = place(before, a)
         e, f = place(before, b) - center, place(after, b) - place(after, a)
         if image != NO_IMAGE:
