@@ -11,19 +11,18 @@ smallest width. Guarantees:
   less than half a turn: under gravity g the true path differs by up to g h^2 / 8, and a body that rotates by more than
   half a turn per step is taken to rotate the short way round.
 
-The contacts have the geometry of the time of touching: normal n, and arms of both bodies. This normal separates the
-bodies from the start of the step on. For convex bodies that do not rotate, with relative velocity v, touching at time
-t, the distance along n at the start is `-t v . n`, which is positive since they approach. After an impact with
-`v' . n >= 0` they stay at least as far apart, so an impact at the start of the step with this normal prevents the
-crossing, however oblique the pass. The normal of the nearest points at the start would prevent it too, but a glancing
-pass would become a head-on impact. Rotating bodies satisfy this to first order; the rest is detected in the next round
-or step.
+Normal n, gap and predicted gap of the contacts are those of the time of touching. This normal separates the bodies from
+the start of the step on. For convex bodies that do not rotate, with relative velocity v, touching at time t, the
+distance along n at the start is `-t v . n`, which is positive since they approach. After an impact with `v' . n >= 0`
+they stay at least as far apart, so an impact at the start of the step with this normal prevents the crossing, however
+oblique the pass. Rotating bodies satisfy this to first order; the rest is detected in the next round or step.
 
-For correct arms the second body is placed, in these contacts, where it will be relative to the first one at the time
-of touching: `offset` of the ContactSet is the displacement to there, as for a periodic image. This is done for pairs
-with a sphere, because an impulse along the normal must not spin a sphere; the angular momentum of the pair then changes
-by the impulse times the displacement. All other pairs receive their impulses at one point, midway, and conserve angular
-momentum. The stepper `time_of_impact` has neither error.
+Impulses that act at the start of the step must conserve angular momentum where the bodies are then, so both bodies
+receive them at one point: midway between where either body has its contact point, or, for a sphere and another shape,
+on the normal through the center of the sphere, which must not spin. For two spheres both is possible only along the
+line of their centers at the start, which is therefore their normal: it separates them too, and a glancing pass becomes
+more of a head-on impact, by an angle of first order in the displacement. `drift_safe` and `time_of_impact` do not have
+this error: they resolve impacts at the time of touching, with the geometry of that time.
 """
 
 from __future__ import annotations
@@ -160,34 +159,35 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
     for one in np.unique(size[~spheres]):
         tables.append(_shape_contacts(world, c, np.flatnonzero(~spheres & (size == one))))
     table = np.concatenate(tables)
-    return ContactSet(_at_start(shapes.round, c, table, before.position), 3)
+    return ContactSet(_at_start(shapes.round, shapes.radius, c, table, before.position), 3)
 
 
 @kernel
-def _at_start(is_round, crossings, found, position):
-    """The contacts `found` at the time of touching as contacts of the start of the step.
-
-    Impulses at two different points would change the angular momentum of a pair, so they act midway. Spheres keep their
-    own arms, because an impulse along the normal must not spin them.
-    """
+def _at_start(shapes_round, radius, crossings, found, position):
+    """The contacts `found` at the time of touching as contacts of the start of the step, see the module text."""
     motions, m = crossings.motions, len(crossings.time)
     table = np.empty((len(found), PERIODIC_WIDTH))
     for n in range(len(found)):
         k = int(found[n, FIRST])
         a, b, t = motion_of(motions, k), motion_of(motions, m + k), crossings.time[k]
         i, j = motions.owner[k], motions.owner[m + k]
-        normal, point, gap = vector(found, n, NORMAL), vector(found, n, POINT), found[n, GAP]
-        arm_a = point - a.position - t * a.displacement
-        arm_b = point - b.position - t * b.displacement
+        normal, touch, gap = vector(found, n, NORMAL), vector(found, n, POINT), found[n, GAP]
+        arm_a = touch - a.position - t * a.displacement
+        arm_b = touch - b.position - t * b.displacement
         rate = dot(b.displacement - a.displacement + cross(b.spin, arm_b) - cross(a.spin, arm_a), normal)
-        offset = a.position + arm_a - arm_b - row3(position, j)
+        first, predicted = gap - t * rate, min(gap, 0.0) + (1.0 - t) * rate
+        if shapes_round[i] and shapes_round[j]:
+            apart = b.position - a.position
+            normal = apart / norm(apart)
+        point = 0.5 * (a.position + arm_a + b.position + arm_b)
+        if shapes_round[i]:
+            point = a.position + (radius[i] + 0.5 * first) * normal
+        elif shapes_round[j]:
+            point = b.position - (radius[j] + 0.5 * first) * normal
+        put(table, n, i, j, Contact(int(found[n, FEATURE]), first, predicted, normal, point))
         image = b.position - row3(position, j)
-        apart = Vec3(0.0, 0.0, 0.0) if is_round[i] or is_round[j] else offset - image
-        predicted = min(gap, 0.0) + (1.0 - t) * rate
-        point = a.position + arm_a - 0.5 * apart
-        put(table, n, i, j, Contact(int(found[n, FEATURE]), gap - t * rate, predicted, normal, point))
         for d in range(3):
-            table[n, OFFSET + d], table[n, DRIFT + d] = (offset - apart)[d], crossings.drift[k, d]
+            table[n, OFFSET + d], table[n, DRIFT + d] = image[d], crossings.drift[k, d]
     return table
 
 
