@@ -11,8 +11,8 @@ smallest width. Guarantees:
   less than half a turn: under gravity g the true path differs by up to g h^2 / 8, and a body that rotates by more than
   half a turn per step is taken to rotate the short way round.
 
-Normal n, gap and predicted gap of the contacts are those of the time of touching. This normal separates the bodies from
-the start of the step on. For convex bodies that do not rotate, with relative velocity v, touching at time t, the
+The normal n of a contact is that of the time of touching. This normal separates the bodies from the start of the step
+on. For convex bodies that do not rotate, with relative velocity v, touching at time t, the
 distance along n at the start is `-t v . n`, which is positive since they approach. After an impact with `v' . n >= 0`
 they stay at least as far apart, so an impact at the start of the step with this normal prevents the crossing, however
 oblique the pass. Rotating bodies satisfy this to first order; the rest is detected in the next round or step.
@@ -20,8 +20,9 @@ oblique the pass. Rotating bodies satisfy this to first order; the rest is detec
 Impulses that act at the start of the step must conserve angular momentum where the bodies are then, so both bodies
 receive them at one point: midway between where either body has its contact point, or, for a sphere and another shape,
 on the normal through the center of the sphere, which must not spin. For two spheres both is possible only along the
-line of their centers at the start, which is therefore their normal: it separates them too, and a glancing pass becomes
-more of a head-on impact, by an angle of first order in the displacement. `drift_safe` and `time_of_impact` do not have
+line of their centers at the start, which is therefore their normal: it separates them too, but a glancing pass becomes
+more of a head-on impact, by an angle of first order in the displacement. A gap that changed at a constant rate from
+that at the start to the predicted one would close at the time of touching. `drift_safe` and `time_of_impact` do not have
 this error: they resolve impacts at the time of touching, with the geometry of that time.
 """
 
@@ -145,10 +146,10 @@ def _unknown(table, first, second, n):
 
 
 def contacts_at_touch(world: World, before: State, crossings: Crossings) -> ContactSet:
-    """Contacts of pairs that touch within the step, with the geometry of the time of touching (see the module text).
+    """Contacts of pairs that touch within the step (see the module text).
 
     `gap` and `predicted` are the gaps at the start and the end of the step if the speed of approach at the time of
-    touching is constant.
+    touching is constant; the gap of two spheres is the one at the start.
     """
     c, shapes = crossings, world.shapes_3d
     a, b = c.motions.owner.reshape(2, -1)
@@ -176,10 +177,11 @@ def _at_start(shapes_round, radius, crossings, found, position):
         arm_b = touch - b.position - t * b.displacement
         rate = dot(b.displacement - a.displacement + cross(b.spin, arm_b) - cross(a.spin, arm_a), normal)
         first, predicted = gap - t * rate, min(gap, 0.0) + (1.0 - t) * rate
-        if shapes_round[i] and shapes_round[j]:
-            apart = b.position - a.position
-            normal = apart / norm(apart)
         point = 0.5 * (a.position + arm_a + b.position + arm_b)
+        if shapes_round[i] and shapes_round[j]:
+            apart = norm(b.position - a.position)
+            normal, first = (b.position - a.position) / apart, apart - radius[i] - radius[j]
+            predicted = first - first / t if t > 0.0 else predicted  # it closes at the time t
         if shapes_round[i]:
             point = a.position + (radius[i] + 0.5 * first) * normal
         elif shapes_round[j]:

@@ -116,7 +116,7 @@ class DriftSafe(Contained):
         pulled = root[:, 0] > 0.0
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
         self.all_round = bool(world.shapes.round.all())
-        self.falls = world.force is None and bool(world.gravity.any())
+        self.timed = world.force is None  # whether impacts take place within the step: paths are parabolas
         self.none = np.empty((0, world.block))  # in place of velocities that are not given
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
@@ -209,7 +209,7 @@ class DriftSafe(Contained):
                 break
             energy = energy if number else whole
             report.rounds += 1
-            struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.falls, self.margin)
+            struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.timed, self.margin)
             gap = None
             if struck.time.any():
                 found, gap = self._at_impact(ahead.found, found, impact, approach, flight, struck, chosen)
@@ -231,7 +231,7 @@ class DriftSafe(Contained):
         bodies = NO_BODIES if impact.bodies is None else impact.bodies
         turn, shapes = start.orientation.reshape(world.count, -1), world.shapes
         state = (start.position, turn, start.velocity, world.masses, bodies, shapes.radius, shapes.round)
-        return Flight(*state, boundary_table(walls), walls.center, walls.velocity, ahead.h, self.falls)
+        return Flight(*state, boundary_table(walls), walls.center, walls.velocity, ahead.h, self.timed)
 
     def _at_impact(
         self,

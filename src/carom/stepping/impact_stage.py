@@ -168,15 +168,15 @@ def fast_contacts(rows, approach, restitution, h, touch, left):
 
 
 @kernel
-def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, falls, near):
+def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, timed, near):
     """The bodies at the times at which the impact of the contacts `chosen` strikes them (`Struck`).
 
-    `pull` (n, d) are the whitened accelerations of gravity. Unless `falls`, impacts take place at the start. `near` is
+    `pull` (n, d) are the whitened accelerations of gravity. Unless `timed`, impacts take place at the start. `near` is
     the gap up to which slow contacts carry their bodies.
     """
     n, d = approach.velocity.shape
     time = np.zeros(n)
-    if falls:
+    if timed:
         time = _instants(rows, approach, flight, table, restitution, chosen, near)
     velocity = np.empty_like(approach.velocity)
     for b in range(n):
