@@ -46,16 +46,17 @@ from .contact_set import (
     OFFSET,
     PERIODIC_WIDTH,
     POINT,
+    SECOND,
     Contact,
     ContactSet,
     contact_table,
     put,
     vector,
 )
-from .motion import Displacements, Motions, meeting_pairs, motion_of, pair_motions, pose_at
+from .motion import Displacements, Motions, meeting_pairs, motion_of, moves_far, pair_motions, pose_at
 from .pairs import FIRST as FIRST_BODY
+from .pairs import IMAGE, NO_IMAGE, Pairs, image_offset, put_image, sides_in_step
 from .pairs import SECOND as SECOND_BODY
-from .pairs import Pairs, sides_in_step
 from .parts import Poses
 
 TOUCH_TOLERANCE = 1e-3  # gap, relative to the smaller `inner`, at which bodies touch
@@ -83,6 +84,95 @@ def with_swept(pairs: Pairs, moved: Displacements, before: State, after: State, 
     """
     crossings = swept_pairs(pairs, moved, before, after, found)
     return found if crossings is None else found.joined(contacts_at_touch(pairs.world, before, crossings))
+
+
+def with_all_swept(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> ContactSet:
+    """The contacts `found` of a step, and those of all pairs that overlap at any time of it; also in 2D.
+
+    Balls are tested in closed form, however little they move. Their contacts have the geometry of the start; the
+    predicted gap is that of the nearest approach. Other pairs are tested as described above, if they move far.
+    """
+    world = pairs.world
+    shapes, places = world.shapes, (before.position, after.position)
+    sides = sides_in_step(world.periodic, before.time, after.time)
+    table = pairs.table[_unknown(pairs.table, found.first, found.second, world.count)]
+    balls = _passing_balls(table, sides, *places, shapes.round, shapes.radius)
+    if len(balls):
+        found = found.joined(ContactSet(balls, world.dimension))
+    if world.dimension == 3:
+        return with_swept(pairs, moved, before, after, found) if moves_far(pairs, moved) else found
+    if not shapes.round.all() and moves_far(pairs, moved):
+        found = found.joined(_passing_polygons(pairs, moved, before, after, found))
+    return found
+
+
+@kernel
+def _passing_balls(table, sides, before, after, is_round, radius):
+    """Table of the contacts of pairs of balls that are apart after the step, but overlap on the way."""
+    out, n, dim = np.empty((len(table), PERIODIC_WIDTH)), 0, before.shape[1]
+    for k in range(len(table)):
+        i, j, image = table[k, FIRST_BODY], table[k, SECOND_BODY], table[k, IMAGE]
+        if not (is_round[i] and is_round[j]):
+            continue
+        offset0, offset1 = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)
+        if image != NO_IMAGE:
+            offset0, offset1 = image_offset(sides, image, sides.start), image_offset(sides, image, sides.end)
+        a0, a1 = _place(before, i, dim), _place(after, i, dim)
+        e, f = _place(before, j, dim) + offset0 - a0, _place(after, j, dim) + offset1 - a1
+        w, reach = f - e, radius[i] + radius[j]
+        along, square = dot(e, w), dot(w, w)
+        if along >= 0.0 or -along >= square:  # nearest at one of the ends
+            continue
+        nearest = norm(e - (along / square) * w)
+        if nearest > reach:
+            continue
+        apart = norm(e)
+        gap, normal = apart - reach, e / apart
+        put(out, n, i, j, Contact(0, gap, nearest - reach, normal, a0 + (radius[i] + 0.5 * gap) * normal))
+        if image != NO_IMAGE:
+            put_image(out, n, sides, image)
+        n += 1
+    return out[:n]
+
+
+@kernel(inline="always")
+def _place(position, i, dim):
+    """Row i of an array of positions as a vector of space."""
+    return Vec3(position[i, 0], position[i, 1], position[i, 2] if dim == 3 else 0.0)
+
+
+def _passing_polygons(
+    pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet
+) -> ContactSet:
+    """Contacts of pairs of a polygon and another body in 2D that pass through each other, as they are at the start."""
+    from .advancement import crossing_pairs
+    from .polygons import Poses as Poses2D
+    from .polygons import polygon_pairs
+
+    world, shapes = pairs.world, pairs.world.shapes_2d
+    places, sides = (before.position, after.position), sides_in_step(world.periodic, before.time, after.time)
+    numbers = meeting_pairs(pairs.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
+    table = pairs.table[numbers]
+    table = table[_unknown(table, found.first, found.second, world.count)]
+    turns, step = (before.orientation[:, None], after.orientation[:, None]), after.time - before.time
+    motions, drift = pair_motions(shapes.round, table, sides, *places, *turns, step)
+    depth = TOUCH_TOLERANCE * np.minimum(*shapes.inner[motions.owner.reshape(2, -1)])
+    hit = crossing_pairs(shapes, motions, depth)
+    m, k = len(table), len(hit)
+    if not k:
+        return ContactSet.empty(2)
+    rows = np.concatenate([hit, m + hit])
+    owner, place, angle = motions.owner[rows], motions.position[rows, :2].copy(), before.orientation[motions.owner[rows]]
+    far = float(np.linalg.norm(place[k:] - place[:k], axis=1).max())
+    number = np.stack([np.arange(k), k + np.arange(k)], axis=1)
+    at = polygon_pairs(shapes, Poses2D(owner, place, angle, place, angle), number, far)
+    out = np.zeros((len(at), PERIODIC_WIDTH))
+    out[:, : at.shape[1]] = at
+    pair = at[:, FIRST].astype(np.int64)
+    out[:, FIRST], out[:, SECOND] = owner[pair], owner[k + pair]
+    out[:, OFFSET : OFFSET + 2] = place[k + pair] - before.position[owner[k + pair]]
+    out[:, DRIFT : DRIFT + 3] = drift[hit[pair]]
+    return ContactSet(out, 2)
 
 
 def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> Crossings | None:

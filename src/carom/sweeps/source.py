@@ -18,6 +18,7 @@ from ..scene.model import Scene
 
 # Fields of a Scene that are settings of a run or its law: a sweep varies them there.
 OF_RUNS = ("law", "step", "duration", "frame_rate", "stepper", "restitution_model", "friction_model", "tolerance")
+OF_RUNS += ("active_set",)
 
 
 @dataclass(frozen=True)
