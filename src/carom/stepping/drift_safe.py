@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..contact.boundaries import boundaries_at, boundary_table
-from ..contact.contact_set import FIRST, GAP, NORMAL, PREDICTED, SECOND, ContactSet, deepest_overlap
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
 from ..problem.assemble import Assembly
@@ -60,7 +60,7 @@ from .resting import (
     state_problem,
 )
 from .stepper import NOISE, Contained
-from .touch import Flight, Struck, put_rows, touching
+from .touch import Flight, Struck, put_touching, touching
 
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
@@ -247,17 +247,15 @@ class DriftSafe(Contained):
 
         Replaces the rows of these contacts. `start` has the contacts as they are at the start of the step.
         """
-        rows = impact.rows
-        body = rows.body[chosen]
+        rows, table = impact.rows, found.table.copy()
         at = touching(flight, approach, struck, start.table, rows.body, chosen)
         motion = Motion(at.position, at.velocity, at.turn, at.root, at.center, at.boundary_velocity)
         val, base = np.zeros((len(chosen), *rows.val.shape[1:])), np.zeros((len(chosen), rows.base.shape[1]))
-        (blocks_2d if self.world.dimension == 2 else blocks_3d)(at.table, motion, body, val, base)
-        put_rows(rows, chosen, body, val, base)  # in place: a copy of all rows per round would cost more than the law
+        (blocks_2d if self.world.dimension == 2 else blocks_3d)(at.table, motion, at.body, val, base)
+        # The rows are replaced in place: a copy of all rows per round would cost more than the law.
+        put_touching(rows, table, chosen, at.table, val, base)
         impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
-        table = found.table.copy()
-        table[chosen, NORMAL:] = at.table[:, NORMAL:]
-        return ContactSet(table, start.dimension), at.table[:, GAP].copy()
+        return ContactSet(table, start.dimension), at.gap
 
     def _after_impacts(
         self, ahead: Ahead, impact: Assembly, approach: Approach, report: StepReport

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.islands import body_islands, islands
 from ..solvers.rows import FRICTION, Floats, row_speed
 from .rotation import rotate_body, rotate_body_steadily
-from .touch import Struck, ball_closing, ball_gap_ahead, course_of, is_ball_contact
+from .touch import Struck, ball_closing, ball_gap_ahead, course_of, is_ball_contact, may_be_wrong
 
 PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies
 # Resting speed of contacts without dissipation, relative to that of others, which bodies gain in two steps of free
@@ -137,7 +137,9 @@ def fast_contacts(rows, approach, restitution, h, touch, left):
     for i in range(len(body)):
         if predicted[i] > touch:
             continue
-        speed = _approach_of(rows, approach, restitution, i, h)
+        speed = -approach.speed[i]
+        if restitution[i] == 1.0:
+            speed = _approach_of(rows, approach, restitution, i, h)
         if speed > max(limit[i], left):
             fast[i] = True
             size = 0.0
@@ -182,27 +184,47 @@ def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, time
     for b in range(n):
         for c in range(d):
             velocity[b, c] = approach.velocity[b, c] + time[b] * pull[b, c]
-    out = Struck(time, velocity, np.empty_like(approach.orientation))
+    out = Struck(time, np.empty((n, flight.position.shape[1])), velocity, np.empty_like(approach.orientation))
+    _put_places(flight, approach, out)
     if len(out.orientation):
-        done = np.zeros(n, np.bool_)
-        for i in chosen:
-            for side in range(2):
-                b = rows.body[i, side]
-                if b >= 0 and not done[b]:
-                    done[b] = True
-                    _rotate(approach, flight, out, int(table[i, FIRST + side]), b)
+        _put_orientations(rows.body, approach, flight, table, chosen, out, (np.zeros(n, np.bool_), np.empty((2, 3))))
     return out
 
 
-@kernel
-def _rotate(approach, flight, struck, number, b):
-    """Writes the orientation, and of unequal moments the spin, of a body when it is struck; `number` in the world."""
+@lean
+def _put_orientations(body, approach, flight, table, chosen, struck, scratch):
+    """Writes the orientations of the bodies of the contacts `chosen`; `scratch` are flags (n,) and vectors (2, 3)."""
+    done, vectors = scratch
+    orientation, now, is_round, even = approach.orientation, struck.orientation, flight.is_round, flight.masses.even
+    for i in chosen:
+        for side in range(2):
+            b, number = body[i, side], int(table[i, FIRST + side])
+            if b < 0 or done[b]:
+                continue
+            done[b] = True
+            for c in range(4):
+                now[b, c] = orientation[b, c]
+            if struck.time[b] > 0.0 and not (is_round[number] and even[number]):
+                _rotate(approach, flight, struck, number, b, vectors)
+
+
+@lean
+def _put_places(flight, approach, struck):
+    """Writes where the bodies that take part are when they are struck."""
+    position, bodies, root, gravity = flight.position, flight.bodies, flight.masses.root, flight.masses.gravity
+    velocity, shift, time, place = approach.velocity, approach.shift, struck.time, struck.position
+    for b in range(len(time)):
+        number, t = bodies[b] if len(bodies) else b, time[b]
+        for c in range(place.shape[1]):
+            moved = root[number, c] * (shift[b, c] + t * velocity[b, c])
+            place[b, c] = position[number, c] + (moved + 0.5 * t * t * gravity[c])
+
+
+@lean
+def _rotate(approach, flight, struck, number, b, scratch):
+    """Rotates a body to when it is struck, and writes the spin of unequal moments then; `number` in the world."""
     masses, q, time = flight.masses, struck.orientation[b], struck.time[b]
-    for c in range(4):
-        q[c] = approach.orientation[b, c]
-    if time == 0.0 or (flight.is_round[number] and masses.even[number]):
-        return
-    spin, turn, root = np.empty(3), np.empty(3), masses.root[number]
+    spin, turn, root = scratch[0], scratch[1], masses.root[number]
     for c in range(3):
         spin[c], turn[c] = approach.velocity[b, 3 + c] * root[3 + c], approach.shift[b, 3 + c] * root[3 + c]
     if masses.even[number]:
@@ -273,14 +295,22 @@ def change_velocity(rows, approach, flight, struck, after, table):
     Writes into `approach`: velocities and displacements of the start that lead there, and what they change at each
     contact.
     """
+    scratch = np.zeros(len(after), np.bool_), after - struck.velocity, np.empty(3)
+    _change_velocity(rows, approach, flight, struck, after, table, scratch)
+
+
+@lean
+def _change_velocity(rows, approach, flight, struck, after, table, scratch):
+    """As `change_velocity`; `scratch` are flags (n,) of changed bodies, changes of velocity (n, d), and a vector."""
     body, val, time, h = rows.body, rows.val, struck.time, flight.h
-    changed, change = np.zeros(len(after), np.bool_), after - struck.velocity
+    speed, gap, predicted, kinds = approach.speed, approach.gap, approach.predicted, flight.boundaries
+    changed, change, spin = scratch
     for b in range(len(change)):
         for c in range(change.shape[1]):
             changed[b] |= change[b, c] != 0.0
         if changed[b]:
             number = flight.bodies[b] if len(flight.bodies) else b
-            _change_start(approach, flight, struck, after, change, number, b)
+            _change_start(approach, flight, struck, after, change, (number, b), spin)
             approach.time[b] = max(approach.time[b], time[b])
     for i in range(len(body)):
         faster = closer = 0.0
@@ -293,22 +323,21 @@ def change_velocity(rows, approach, flight, struck, after, table):
                     u += val[i, side, 0, c] * change[b, c]
                 faster += u
                 closer -= time[b] * u
-        approach.speed[i] += faster
-        approach.gap[i] += closer
-        approach.predicted[i] += h * faster + closer
-        if moved and flight.exact:
-            who = course_of(table, body, i)
-            if is_ball_contact(flight, who):
-                last = _last_impact(body, approach, i)
-                approach.predicted[i] = ball_gap_ahead(flight, approach, table, i, who, last)
+        speed[i] += faster
+        gap[i] += closer
+        predicted[i] += h * faster + closer
+        if moved and flight.exact and may_be_wrong(table, kinds, approach, i):
+            predicted[i] = ball_gap_ahead(flight, approach, table, body, i, _last_impact(body, approach, i))
 
 
-@kernel
-def _change_start(approach, flight, struck, after, change, number, b):
-    """Changes velocity and place of body b at the start, such that free motion passes through its impact.
+@lean
+def _change_start(approach, flight, struck, after, change, who, spin):
+    """Changes velocity and place of a body at the start, such that free motion passes through its impact.
 
-    `change` (n, d) is the change of velocity at the impact, and becomes that at the start; `number` in the world.
+    `change` (n, d) is the change of velocity at the impact, and becomes that at the start. `who` is the number of the
+    body in the world, and of those that take part; `spin` (3,) is scratch.
     """
+    number, b = who
     masses, time, d = flight.masses, struck.time[b], change.shape[1]
     if d < 6 or masses.even[number] or time == 0.0:
         for c in range(d):
@@ -318,7 +347,7 @@ def _change_start(approach, flight, struck, after, change, number, b):
     for c in range(3):
         approach.velocity[b, c] += change[b, c]
         approach.shift[b, c] -= time * change[b, c]
-    spin, q, root = np.empty(3), approach.orientation[b], masses.root[number]
+    q, root = approach.orientation[b], masses.root[number]
     for c in range(4):
         q[c] = struck.orientation[b, c]
     for c in range(3):
@@ -330,33 +359,33 @@ def _change_start(approach, flight, struck, after, change, number, b):
         change[b, 3 + c] = approach.velocity[b, 3 + c] - old
 
 
-@kernel
+@lean
 def at_touch(rows, approach, flight, struck, after, table, gap, pull, chosen):
     """Sets gaps and speeds of the contacts `chosen` of an impact from their rows, which are those of its time.
 
     `gap` (k,) are gaps at that time, `after` (n, d) whitened velocities after it.
     """
-    h = flight.h
+    h, body, val, time, kinds = flight.h, rows.body, rows.val, struck.time, flight.boundaries
     for j in range(len(chosen)):
-        i, latest, who = chosen[j], 0.0, course_of(table, rows.body, chosen[j])
+        i, latest = chosen[j], 0.0
         for side in range(2):
-            if rows.body[i, side] >= 0:
-                latest = max(latest, struck.time[rows.body[i, side]])
+            if body[i, side] >= 0:
+                latest = max(latest, time[body[i, side]])
         base = rows.base[i, 0]
         speed, begin, end = base, gap[j] - latest * base, gap[j] + (h - latest) * base
         for side in range(2):
-            b = rows.body[i, side]
+            b = body[i, side]
             if b < 0:
                 continue
             u = fall = 0.0
             for c in range(after.shape[1]):
-                u += rows.val[i, side, 0, c] * after[b, c]
-                fall += rows.val[i, side, 0, c] * pull[b, c]
-            t, left = struck.time[b], h - struck.time[b]
+                u += val[i, side, 0, c] * after[b, c]
+                fall += val[i, side, 0, c] * pull[b, c]
+            t, left = time[b], h - time[b]
             speed += u - t * fall
             begin -= t * (u - 0.5 * t * fall)
             end += left * (u + 0.5 * left * fall)
         approach.speed[i], approach.gap[i], approach.predicted[i] = speed, begin, end
-        if is_ball_contact(flight, who):
-            last = _last_impact(rows.body, approach, i)
-            approach.predicted[i] = ball_gap_ahead(flight, approach, table, i, who, last)
+        if may_be_wrong(table, kinds, approach, i):
+            last = _last_impact(body, approach, i)
+            approach.predicted[i] = ball_gap_ahead(flight, approach, table, body, i, last)

@@ -18,14 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..contact.boundaries import boundary_of, point_gap
-from ..contact.contact_set import DRIFT, FIRST, GAP, NORMAL, OFFSET, POINT, SECOND, WIDTH, vector
+from ..contact.boundaries import KIND, boundary_of, point_gap
+from ..contact.contact_set import DRIFT, FIRST, NORMAL, OFFSET, POINT, SECOND, WIDTH, vector
 from ..geometry.rotations import matrix_of, matrix_value
 from ..geometry.vectors import Vec3, cross, dot, norm, to_local, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
-from ..world import SEGMENT, Masses
-from .rotation import rotate_body
+from ..world import PLANE, SEGMENT, Masses
 
 NEWTON_ITERATIONS = 8  # for the time at which a gap closes; the error is squared by each
 SETTLED = 1e-14  # fraction of a step: a smaller change of that time is rounding
@@ -81,20 +80,6 @@ def velocity_at(flight, approach, b, j, t):
     """The velocity of the center of a body at a time of the step."""
     z = _component(flight, approach, b, j, t, 2) if flight.position.shape[1] == 3 else 0.0
     return Vec3(_component(flight, approach, b, j, t, 0), _component(flight, approach, b, j, t, 1), z)
-
-
-@kernel
-def _arm_at(flight, approach, b, j, t, arm, orientation):
-    """The arm of a point of body b at a time, from the arm that it had at the start; `orientation` is that in 3D."""
-    if flight.is_round[b] or flight.velocity.shape[1] == flight.position.shape[1]:
-        return arm
-    if flight.position.shape[1] == 2:
-        angle = t * flight.velocity[b, 2]
-        if j >= 0 and flight.masses.root[b, 2] > 0.0:
-            angle = flight.masses.root[b, 2] * (approach.shift[j, 2] + t * approach.velocity[j, 2])
-        c, s = np.cos(angle), np.sin(angle)
-        return Vec3(c * arm.x - s * arm.y, s * arm.x + c * arm.y, 0.0)
-    return to_world(matrix_value(orientation), to_local(matrix_value(flight.orientation[b]), arm))
 
 
 # ---- when contacts close
@@ -224,11 +209,26 @@ def ball_closing(flight, approach, table, i, who, last, guess):
     return t
 
 
-@kernel
-def ball_gap_ahead(flight, approach, table, i, who, last):
-    """The gap of a contact of balls at the end of free motion, or the deepest overlap of two balls that pass through
-    each other on the way from the time `last` on."""
-    h = flight.h
+@lean(inline="always")
+def may_be_wrong(table, boundaries, approach, i):
+    """Whether the predicted gap of contact i that its row gives may be wrong for balls, in a way that matters.
+
+    It is exact for planes, and for two balls the smallest one that is possible: then balls that approach fast may miss
+    each other nevertheless.
+    """
+    second = int(table[i, SECOND])
+    if second >= 0:
+        return approach.predicted[i] <= 0.0 and approach.speed[i] < -approach.limit[i]
+    return boundaries[-1 - second, KIND] != PLANE
+
+
+@lean
+def ball_gap_ahead(flight, approach, table, body, i, last):
+    """The predicted gap of a contact: of balls that at the end of free motion, or the deepest overlap of two balls that
+    pass through each other on the way from the time `last` on; of others that which the row gives."""
+    who, h = course_of(table, body, i), flight.h
+    if not is_ball_contact(flight, who):
+        return approach.predicted[i]
     gap = gap_and_rate(flight, approach, table, i, who, h)[0]
     if who.second < 0:
         return gap
@@ -248,6 +248,7 @@ class Struck(NamedTuple):
     """The n bodies that take part in contacts, at the times at which an impact strikes them."""
 
     time: Floats  # (n,) within the step
+    position: Floats  # (n, D)
     velocity: Floats  # (n, d) whitened
     orientation: Floats  # (n, 4); in 2D, and of bodies that do not rotate, empty
 
@@ -256,6 +257,8 @@ class Touching(NamedTuple):
     """k contacts at the time of an impact, and the bodies of each: those of contact j have the rows 2 j and 2 j + 1."""
 
     table: Floats  # (k, width) with the numbers of rows in place of bodies
+    gap: Floats  # (k,)
+    body: Ints  # (k, 2) bodies that impulses move; -1 for others
     position: Floats  # (2 k, D)
     velocity: Floats  # (2 k, d)
     turn: Floats  # (2 k, 3, 3); not used in 2D
@@ -269,28 +272,46 @@ def touching(flight, approach, struck, table, body, chosen):
     """The contacts `chosen` (k,) of a table at the times at which their bodies are struck."""
     k, dim, d = len(chosen), flight.position.shape[1], flight.velocity.shape[1]
     out = Touching(
-        np.empty((k, table.shape[1])), np.empty((2 * k, dim)), np.empty((2 * k, d)), np.empty((2 * k, 3, 3)),
+        np.empty((k, table.shape[1])), np.empty(k), np.empty((k, 2), np.int64), np.empty((2 * k, dim)), np.empty((2 * k, d)), np.empty((2 * k, 3, 3)),
         np.empty((2 * k, d)), np.zeros((k, dim)), np.zeros((k, flight.boundary_velocity.shape[1])),
     )  # fmt: skip
-    for j in range(k):
+    _put_touching(flight, approach, struck, table, body, chosen, out)
+    return out
+
+
+@lean
+def _put_touching(flight, approach, struck, table, body, chosen, out):
+    """Fills a `Touching`."""
+    dim, radius, is_round, time = flight.position.shape[1], flight.radius, flight.is_round, struck.time
+    for j in range(len(chosen)):
         i = chosen[j]
         who = course_of(table, body, i)
         latest = 0.0
         for number in (who.one, who.other):
             if number >= 0:
-                latest = max(latest, struck.time[number])
+                latest = max(latest, time[number])
         for c in range(table.shape[1]):
             out.table[j, c] = table[i, c]
-        gap, normal, point = _geometry(flight, approach, struck, table, i, who, latest)
+        first, second = _place(flight, struck, who.first, who.one, latest), Vec3(0.0, 0.0, 0.0)
+        if who.second >= 0:
+            second = _place(flight, struck, who.second, who.other, latest)
+        if who.second >= 0 and is_round[who.first] and is_round[who.second] and table.shape[1] == WIDTH:
+            apart, r = norm(second - first), radius[who.first]
+            gap, normal = apart - r - radius[who.second], vector(table, i, NORMAL)
+            if apart > 0.0:
+                normal = (second - first) / apart
+            point = first + (r + 0.5 * gap) * normal
+        else:
+            gap, normal, point = _geometry(flight, approach, struck, table, i, who, (first, second, latest))
         out.table[j, FIRST], out.table[j, SECOND] = 2.0 * j, 2.0 * j + 1.0
-        out.table[j, GAP] = gap
+        out.gap[j], out.body[j, 0], out.body[j, 1] = gap, who.one, who.other
         for c in range(3):
             out.table[j, NORMAL + c], out.table[j, POINT + c] = normal[c], point[c]
             if table.shape[1] > WIDTH:
                 out.table[j, OFFSET + c] += latest * table[i, DRIFT + c]
-        _put_body(flight, approach, struck, who.first, who.one, latest, out, 2 * j)
+        _put_body(flight, struck, who.first, who.one, first, out, 2 * j)
         if who.second >= 0:
-            _put_body(flight, approach, struck, who.second, who.other, latest, out, 2 * j + 1)
+            _put_body(flight, struck, who.second, who.other, second, out, 2 * j + 1)
             continue
         out.table[j, SECOND] = -1.0 - j
         moving = flight.boundary_velocity[-1 - who.second]
@@ -298,15 +319,23 @@ def touching(flight, approach, struck, table, body, chosen):
             out.boundary_velocity[j, c] = moving[c]
         for c in range(dim):
             out.center[j, c] = flight.center[-1 - who.second, c] + latest * moving[c]
-    return out
 
 
-@kernel
-def _geometry(flight, approach, struck, table, i, who, latest):
-    """Gap, normal and point of contact i at the times at which its bodies are struck."""
-    t0 = struck.time[who.one] if who.one >= 0 else latest
-    t1 = struck.time[who.other] if who.other >= 0 else latest
-    a = place_at(flight, approach, who.first, who.one, t0)
+@lean(inline="always")
+def _place(flight, struck, b, j, latest):
+    """The center of a body when it is struck; if impulses do not move it, at the time of the other one."""
+    q, v = flight.position, flight.velocity
+    if j >= 0:
+        place = struck.position
+        return Vec3(place[j, 0], place[j, 1], place[j, 2] if q.shape[1] == 3 else 0.0)
+    z = q[b, 2] + latest * v[b, 2] if q.shape[1] == 3 else 0.0
+    return Vec3(q[b, 0] + latest * v[b, 0], q[b, 1] + latest * v[b, 1], z)
+
+
+@lean
+def _geometry(flight, approach, struck, table, i, who, at):
+    """Gap, normal and point of contact i at the times at which its bodies are struck, where their centers are `at`."""
+    a, b, latest = at
     normal, old = vector(table, i, NORMAL), vector(table, i, POINT)
     gap, speed = approach.gap[i], approach.speed[i]
     part = latest / flight.h
@@ -314,15 +343,14 @@ def _geometry(flight, approach, struck, table, i, who, latest):
     if who.second < 0:
         k, r = -1 - who.second, flight.radius[who.first]
         if not flight.is_round[who.first]:
-            point = a + _carried(flight, approach, struck, who.first, who.one, t0, old)
+            point = a + _carried(flight, approach, struck, who.first, who.one, latest, old)
             found = boundary_gap(flight, k, point, latest)[1]
-            bent = flight.boundaries[k, 0] != SEGMENT and dot(found, found) > 0.0
+            bent = flight.boundaries[k, KIND] != SEGMENT and dot(found, found) > 0.0
             return gap, found if bent else normal, point
         distance, found = boundary_gap(flight, k, a, latest)
         gap = distance - r
         normal = found if dot(found, found) > 0.0 else normal
         return gap, normal, a + (r + 0.5 * gap) * normal
-    b = place_at(flight, approach, who.second, who.other, t1)
     offset, image = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)
     if table.shape[1] > WIDTH:
         offset = vector(table, i, OFFSET)
@@ -336,30 +364,35 @@ def _geometry(flight, approach, struck, table, i, who, latest):
         return gap, normal, a + (flight.radius[who.first] + 0.5 * gap) * normal
     if flight.is_round[who.second]:
         return gap, normal, b - (flight.radius[who.second] + 0.5 * gap) * normal
-    one = a + _carried(flight, approach, struck, who.first, who.one, t0, old)
-    other = b + _carried(flight, approach, struck, who.second, who.other, t1, old - offset)
+    one = a + _carried(flight, approach, struck, who.first, who.one, latest, old)
+    other = b + _carried(flight, approach, struck, who.second, who.other, latest, old - offset)
     return gap, normal, 0.5 * (one + other)
 
 
 @kernel
-def _carried(flight, approach, struck, b, j, t, point):
-    """The arm at a time of a point of body b that is at `point` at the start."""
-    dim = flight.position.shape[1]
+def _carried(flight, approach, struck, b, j, latest, point):
+    """The arm, when body b is struck, of its point that is at `point` at the start."""
+    dim, t = flight.position.shape[1], struck.time[j] if j >= 0 else latest
     z = flight.position[b, 2] if dim == 3 else 0.0
     arm = point - Vec3(flight.position[b, 0], flight.position[b, 1], z)
-    if dim == 3 and len(struck.orientation) and j < 0:
-        turned = flight.orientation[b].copy()
-        rotate_body(turned, flight.velocity[b, 3:], flight.masses.inertia[b], False, t, flight.masses.scheme)
-        return _arm_at(flight, approach, b, j, t, arm, turned)
-    orientation = struck.orientation[j] if dim == 3 and len(struck.orientation) else flight.orientation[b]
-    return _arm_at(flight, approach, b, j, t, arm, orientation)
+    if flight.is_round[b] or flight.velocity.shape[1] == dim:
+        return arm
+    if dim == 2:
+        angle = t * flight.velocity[b, 2]
+        if j >= 0 and flight.masses.root[b, 2] > 0.0:
+            angle = flight.masses.root[b, 2] * (approach.shift[j, 2] + t * approach.velocity[j, 2])
+        return _rotated(arm, Vec3(0.0, 0.0, angle))
+    turn = matrix_value(flight.orientation[b])
+    if j < 0:
+        spin = Vec3(flight.velocity[b, 3], flight.velocity[b, 4], flight.velocity[b, 5])
+        return _rotated(arm, t * to_world(turn, spin))
+    return to_world(matrix_value(struck.orientation[j]), to_local(turn, arm))
 
 
 @kernel
-def _put_body(flight, approach, struck, b, j, latest, out, row):
+def _put_body(flight, struck, b, j, place, out, row):
     """Writes where a body is when it is struck, and how it moves then if impulses do not move it."""
-    t, dim = struck.time[j] if j >= 0 else latest, flight.position.shape[1]
-    place = place_at(flight, approach, b, j, t)
+    dim = flight.position.shape[1]
     for c in range(dim):
         out.position[row, c] = place[c]
     for c in range(flight.velocity.shape[1]):
@@ -371,17 +404,22 @@ def _put_body(flight, approach, struck, b, j, latest, out, row):
             matrix_of(flight.orientation[b], out.turn[row])
 
 
-@kernel
-def put_rows(rows, chosen, body, val, base):
-    """Replaces the rows of the contacts `chosen` by those of the time of an impact."""
+@lean
+def put_touching(rows, table, chosen, touching_table, val, base):
+    """Replaces the contacts `chosen` in a table, and their rows, by those of the time of an impact."""
+    all_val, all_base, body = rows.val, rows.base, rows.body
     for j in range(len(chosen)):
-        i = chosen[j]
-        square = 0.0
+        i, square = chosen[j], 0.0
+        for c in range(NORMAL, table.shape[1]):
+            table[i, c] = touching_table[j, c]
         for row in range(base.shape[1]):
-            rows.base[i, row] = base[j, row]
-            for side in range(2):
+            all_base[i, row] = base[j, row]
+        for side in range(2):
+            if body[i, side] < 0:
+                continue
+            for row in range(val.shape[2]):
                 for c in range(val.shape[3]):
-                    rows.val[i, side, row, c] = val[j, side, row, c]
-                    if row == 0 and body[j, side] >= 0:
-                        square += val[j, side, 0, c] * val[j, side, 0, c]
+                    all_val[i, side, row, c] = val[j, side, row, c]
+            for c in range(val.shape[3]):
+                square += val[j, side, 0, c] * val[j, side, 0, c]
         rows.diag[i] = square
