@@ -94,7 +94,7 @@ class Course(NamedTuple):
     other: int
 
 
-@kernel
+@lean(inline="always")
 def course_of(table, body, i):
     """Who meets in contact i."""
     return Course(int(table[i, FIRST]), int(table[i, SECOND]), body[i, 0], body[i, 1])
@@ -272,8 +272,9 @@ def touching(flight, approach, struck, table, body, chosen):
     """The contacts `chosen` (k,) of a table at the times at which their bodies are struck."""
     k, dim, d = len(chosen), flight.position.shape[1], flight.velocity.shape[1]
     out = Touching(
-        np.empty((k, table.shape[1])), np.empty(k), np.empty((k, 2), np.int64), np.empty((2 * k, dim)), np.empty((2 * k, d)), np.empty((2 * k, 3, 3)),
-        np.empty((2 * k, d)), np.zeros((k, dim)), np.zeros((k, flight.boundary_velocity.shape[1])),
+        np.empty((k, table.shape[1])), np.empty(k), np.empty((k, 2), np.int64), np.empty((2 * k, dim)),
+        np.empty((2 * k, d)), np.empty((2 * k, 3, 3)), np.empty((2 * k, d)), np.zeros((k, dim)),
+        np.zeros((k, flight.boundary_velocity.shape[1])),
     )  # fmt: skip
     _put_touching(flight, approach, struck, table, body, chosen, out)
     return out
@@ -283,19 +284,19 @@ def touching(flight, approach, struck, table, body, chosen):
 def _put_touching(flight, approach, struck, table, body, chosen, out):
     """Fills a `Touching`."""
     dim, radius, is_round, time = flight.position.shape[1], flight.radius, flight.is_round, struck.time
+    out_table, out_gap, out_body, width = out.table, out.gap, out.body, table.shape[1]
     for j in range(len(chosen)):
-        i = chosen[j]
+        i, latest = chosen[j], 0.0
         who = course_of(table, body, i)
-        latest = 0.0
         for number in (who.one, who.other):
             if number >= 0:
                 latest = max(latest, time[number])
-        for c in range(table.shape[1]):
-            out.table[j, c] = table[i, c]
+        for c in range(width):
+            out_table[j, c] = table[i, c]
         first, second = _place(flight, struck, who.first, who.one, latest), Vec3(0.0, 0.0, 0.0)
         if who.second >= 0:
             second = _place(flight, struck, who.second, who.other, latest)
-        if who.second >= 0 and is_round[who.first] and is_round[who.second] and table.shape[1] == WIDTH:
+        if who.second >= 0 and is_round[who.first] and is_round[who.second] and width == WIDTH:
             apart, r = norm(second - first), radius[who.first]
             gap, normal = apart - r - radius[who.second], vector(table, i, NORMAL)
             if apart > 0.0:
@@ -303,22 +304,46 @@ def _put_touching(flight, approach, struck, table, body, chosen, out):
             point = first + (r + 0.5 * gap) * normal
         else:
             gap, normal, point = _geometry(flight, approach, struck, table, i, who, (first, second, latest))
-        out.table[j, FIRST], out.table[j, SECOND] = 2.0 * j, 2.0 * j + 1.0
-        out.gap[j], out.body[j, 0], out.body[j, 1] = gap, who.one, who.other
+        out_table[j, FIRST], out_table[j, SECOND] = 2.0 * j, 2.0 * j + 1.0 if who.second >= 0 else -1.0 - j
+        out_gap[j], out_body[j, 0], out_body[j, 1] = gap, who.one, who.other
         for c in range(3):
-            out.table[j, NORMAL + c], out.table[j, POINT + c] = normal[c], point[c]
-            if table.shape[1] > WIDTH:
-                out.table[j, OFFSET + c] += latest * table[i, DRIFT + c]
-        _put_body(flight, struck, who.first, who.one, first, out, 2 * j)
-        if who.second >= 0:
-            _put_body(flight, struck, who.second, who.other, second, out, 2 * j + 1)
-            continue
-        out.table[j, SECOND] = -1.0 - j
-        moving = flight.boundary_velocity[-1 - who.second]
-        for c in range(len(moving)):
-            out.boundary_velocity[j, c] = moving[c]
+            out_table[j, NORMAL + c], out_table[j, POINT + c] = normal[c], point[c]
+            if width > WIDTH:
+                out_table[j, OFFSET + c] += latest * table[i, DRIFT + c]
         for c in range(dim):
-            out.center[j, c] = flight.center[-1 - who.second, c] + latest * moving[c]
+            out.position[2 * j, c], out.position[2 * j + 1, c] = first[c], second[c]
+        if who.second < 0:
+            _put_boundary(flight, -1 - who.second, latest, out, j)
+    _put_bodies(flight, struck, table, body, chosen, out)
+
+
+@lean
+def _put_boundary(flight, k, latest, out, j):
+    """Writes where boundary k is at a time, and how it moves, for contact j."""
+    moving = flight.boundary_velocity[k]
+    for c in range(len(moving)):
+        out.boundary_velocity[j, c] = moving[c]
+    for c in range(out.center.shape[1]):
+        out.center[j, c] = flight.center[k, c] + latest * moving[c]
+
+
+@lean
+def _put_bodies(flight, struck, table, body, chosen, out):
+    """Writes how the bodies of the contacts `chosen` resist, their frames, and velocities, which fixed ones keep."""
+    velocity, root, out_velocity, out_root, turn = flight.velocity, flight.masses.root, out.velocity, out.root, out.turn
+    even, orientation, now, d = flight.masses.even, flight.orientation, struck.orientation, flight.velocity.shape[1]
+    for j in range(len(chosen)):
+        for side in range(2):
+            b, number, row = int(table[chosen[j], FIRST + side]), body[chosen[j], side], 2 * j + side
+            if b < 0:
+                continue
+            for c in range(d):
+                out_velocity[row, c], out_root[row, c] = velocity[b, c], root[b, c]
+            if flight.position.shape[1] == 3:
+                if number >= 0 and len(now) and not even[b]:
+                    matrix_of(now[number], turn[row])
+                else:  # spins of bodies with equal moments stay in one frame
+                    matrix_of(orientation[b], turn[row])
 
 
 @lean(inline="always")
@@ -387,21 +412,6 @@ def _carried(flight, approach, struck, b, j, latest, point):
         spin = Vec3(flight.velocity[b, 3], flight.velocity[b, 4], flight.velocity[b, 5])
         return _rotated(arm, t * to_world(turn, spin))
     return to_world(matrix_value(struck.orientation[j]), to_local(turn, arm))
-
-
-@kernel
-def _put_body(flight, struck, b, j, place, out, row):
-    """Writes where a body is when it is struck, and how it moves then if impulses do not move it."""
-    dim = flight.position.shape[1]
-    for c in range(dim):
-        out.position[row, c] = place[c]
-    for c in range(flight.velocity.shape[1]):
-        out.velocity[row, c], out.root[row, c] = flight.velocity[b, c], flight.masses.root[b, c]
-    if dim == 3:
-        if j >= 0 and len(struck.orientation) and not flight.masses.even[b]:
-            matrix_of(struck.orientation[j], out.turn[row])
-        else:  # spins of bodies with equal moments stay in one frame
-            matrix_of(flight.orientation[b], out.turn[row])
 
 
 @lean
