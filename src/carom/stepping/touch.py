@@ -182,27 +182,25 @@ def ball_closing(flight, approach, table, i, who, last, guess):
     """The time from `last` on at which a contact of balls closes, at most h; h if it does not close.
 
     Two balls that fall alike touch at the root of a quadratic. Otherwise it is the start of Newton's method, for
-    boundaries `guess` is.
+    boundaries `guess` is. A contact that overlaps at the time `last` closes when it is as deep again.
     """
     h, t = flight.h, guess
+    level = min(gap_and_rate(flight, approach, table, i, who, last)[0], 0.0)
     if who.second >= 0:
         d = _apart(flight, approach, table, i, who, last)
         w = (_apart(flight, approach, table, i, who, h) - d) / max(h - last, SETTLED * h)  # mean velocity
         reach = flight.radius[who.first] + flight.radius[who.second]
         along, outside, square = dot(d, w), dot(d, d) - reach * reach, dot(w, w)
-        if outside <= 0.0:
-            return last
-        root = along * along - square * outside
-        if along >= 0.0 or root < 0.0:
-            return h
-        t = min(last + outside / (np.sqrt(root) - along), h)
+        root = along * along - square * max(outside, 0.0)
         if who.one >= 0 and who.other >= 0:
-            return t
+            return min(last + max(outside, 0.0) / (np.sqrt(root) - along), h) if along < 0.0 <= root else h
+        if outside > 0.0 and along < 0.0 <= root:
+            t = min(last + outside / (np.sqrt(root) - along), h)
     for _ in range(NEWTON_ITERATIONS):
         gap, rate, _ = gap_and_rate(flight, approach, table, i, who, t)
         if rate >= 0.0:  # beyond the deepest overlap, or an overlap that opens
             break
-        change = min(max(t - gap / rate, last), h) - t
+        change = min(max(t - (gap - level) / rate, last), h) - t
         t += change
         if abs(change) <= SETTLED * h:
             break
