@@ -200,8 +200,10 @@ class DriftSafe(Contained):
         found, changed, energy = ahead.found, False, 0.0
         approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
         rows, e, table = impact.rows, impact.restitution, ahead.found.table
+        none, chosen = (0.0, 0.0), NO_BODIES
         for number in range(ROUNDS):
-            left = self.tolerance * report.scale if number else 0.0
+            # What the last application of the law may have left; contacts without dissipation must not lose more.
+            left = (self.tolerance * report.scale, self.allowed(report, len(chosen), found.count)) if number else none
             chosen, whole, returned = fast_contacts(rows, approach, e, ahead.h, self.touch, left)
             if not len(chosen):
                 break

@@ -128,8 +128,8 @@ def _approach_of(rows, approach, restitution, i, h):
 def fast_contacts(rows, approach, restitution, h, touch, left):
     """The closing contacts (k,) of the islands in which one approaches fast, ascending. Marks them as taken.
 
-    Approach at most as fast as `left`, the speed that the last application of the law may have left, is not fast. The
-    energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
+    Approach at most as fast as `left`, the speed that the last application of the law may have left, is not fast; its
+    second number is for contacts without dissipation. The energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
     """
     body, val, predicted, taken = rows.body, rows.val, approach.predicted, approach.taken
     limit, n = approach.limit, len(approach.velocity)
@@ -137,10 +137,10 @@ def fast_contacts(rows, approach, restitution, h, touch, left):
     for i in range(len(body)):
         if predicted[i] > touch:
             continue
-        speed = -approach.speed[i]
-        if restitution[i] == 1.0:
-            speed = _approach_of(rows, approach, restitution, i, h)
-        if speed > max(limit[i], left):
+        speed, least = -approach.speed[i], left[0]
+        if _is_elastic(rows, restitution, i):
+            speed, least = _approach_of(rows, approach, restitution, i, h), left[1]
+        if speed > max(limit[i], least):
             fast[i] = True
             size = 0.0
             for side in range(2):
