@@ -56,7 +56,10 @@ TOLERANCE = typer.Option(
     help=f"Speed that a step may leave at its contacts, relative to the fastest there: {TOLERANCE_WORDS}.",
 )
 ACTIVE_SET = typer.Option(
-    None, "--active-set", metavar="NAME", help=f"Contacts that the stepper synchronous resolves: {', '.join(ACTIVE_SETS)}."
+    None,
+    "--active-set",
+    metavar="NAME",
+    help=f"Contacts that the stepper synchronous resolves: {', '.join(ACTIVE_SETS)}.",
 )
 INTEGRATOR = typer.Option(None, "--integrator", metavar="NAME", help="Integrator of 3D rotations: dmv or split.")
 THREADS = typer.Option(

@@ -431,7 +431,7 @@ def first_crossing(shapes: Shapes, motions: Motions, depth: Floats) -> int:
 
 
 def crossing_pairs(shapes: Shapes2D, motions: Motions, depth: Floats) -> Ints:
-    """Numbers of the pairs of a 2D world, not of two discs, that are deeper than `depth` (m,) in each other at any time."""
+    """Numbers of the pairs of a 2D world, except discs, that are deeper than `depth` (m,) in each other at any time."""
     rounds = _round_pairs(shapes, motions)[0]
     out: Ints = _crossing_pairs(shapes, motions, np.flatnonzero(~rounds), depth)
     return out

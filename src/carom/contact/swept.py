@@ -22,8 +22,8 @@ receive them at one point: midway between where either body has its contact poin
 on the normal through the center of the sphere, which must not spin. For two spheres both is possible only along the
 line of their centers at the start, which is therefore their normal: it separates them too, but a glancing pass becomes
 more of a head-on impact, by an angle of first order in the displacement. A gap that changed at a constant rate from
-that at the start to the predicted one would close at the time of touching. `drift_safe` and `time_of_impact` do not have
-this error: they resolve impacts at the time of touching, with the geometry of that time.
+that at the start to the predicted one would close at the time of touching. `drift_safe` and `time_of_impact` do not
+have this error: they resolve impacts at the time of touching, with the geometry of that time.
 """
 
 from __future__ import annotations
@@ -141,9 +141,7 @@ def _place(position, i, dim):
     return Vec3(position[i, 0], position[i, 1], position[i, 2] if dim == 3 else 0.0)
 
 
-def _passing_polygons(
-    pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet
-) -> ContactSet:
+def _passing_polygons(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> ContactSet:
     """Contacts of pairs of a polygon and another body in 2D that pass through each other, as they are at the start."""
     from .advancement import crossing_pairs
     from .polygons import Poses as Poses2D
@@ -162,7 +160,11 @@ def _passing_polygons(
     if not k:
         return ContactSet.empty(2)
     rows = np.concatenate([hit, m + hit])
-    owner, place, angle = motions.owner[rows], motions.position[rows, :2].copy(), before.orientation[motions.owner[rows]]
+    owner, place, angle = (
+        motions.owner[rows],
+        motions.position[rows, :2].copy(),
+        before.orientation[motions.owner[rows]],
+    )
     far = float(np.linalg.norm(place[k:] - place[:k], axis=1).max())
     number = np.stack([np.arange(k), k + np.arange(k)], axis=1)
     at = polygon_pairs(shapes, Poses2D(owner, place, angle, place, angle), number, far)

@@ -129,7 +129,8 @@ def fast_contacts(rows, approach, restitution, h, touch, left):
     """The closing contacts (k,) of the islands in which one approaches fast, ascending. Marks them as taken.
 
     Approach at most as fast as `left`, the speed that the last application of the law may have left, is not fast; its
-    second number is for contacts without dissipation. The energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
+    second number is for contacts without dissipation. The energy of approach of the fast contacts follows, and the part
+    of it that restitution (m,) may give back.
     """
     body, val, predicted, taken = rows.body, rows.val, approach.predicted, approach.taken
     limit, n = approach.limit, len(approach.velocity)

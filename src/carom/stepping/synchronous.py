@@ -18,7 +18,7 @@ class Synchronous(Stepper):
 
     `active_set` says which contacts are resolved. "end": those that overlap in the predicted state, as algorithm 4 has
     it; the default in 2D. "swept": those of all pairs that overlap at any time of the step, as the text of section 8.2
-    has it. "crossing": those of the predicted state, and of pairs that would pass through each other; the default in 3D.
+    has it. "crossing": those of the predicted state, and of pairs that would pass through each other; default in 3D.
     Bodies whose predicted gap is zero count as overlapping: active contacts are those that touch (section 4), and
     without them a rack of touching balls would be resolved one contact per step, or not, depending on rounding.
 
