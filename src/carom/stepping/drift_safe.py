@@ -29,8 +29,7 @@ from ..contact.boundaries import boundaries_at, boundary_table
 from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
-from ..problem.assemble import Assembly
-from ..problem.contact_rows import Motion, blocks_2d, blocks_3d
+from ..problem.assemble import Assembly, Motion, put_rows
 from ..resolve.response import Response
 from ..solvers.contact import Accuracy
 from ..solvers.rows import Floats, Ints
@@ -253,7 +252,7 @@ class DriftSafe(Contained):
         at = touching(flight, approach, struck, start.table, rows.body, chosen)
         motion = Motion(at.position, at.velocity, at.turn, at.root, at.center, at.boundary_velocity)
         val, base = np.zeros((len(chosen), *rows.val.shape[1:])), np.zeros((len(chosen), rows.base.shape[1]))
-        (blocks_2d if self.world.dimension == 2 else blocks_3d)(at.table, motion, at.body, val, base)
+        put_rows(tuple(range(self.world.dimension)), at.table, motion, at.body, val, base)
         # The rows are replaced in place: a copy of all rows per round would cost more than the law.
         put_touching(rows, table, chosen, at.table, val, base)
         impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
