@@ -444,7 +444,7 @@ def _crossing_pairs(shapes, motions, pairs, depth):
     for k in pairs:
         a = body_of(shapes, motions, k, motions.owner[k])
         b = body_of(shapes, motions, m + k, motions.owner[m + k])
-        if crosses(gap_2d, shapes, work, a, b, depth[k], REACHED):
+        if crosses(gap_2d, shapes, work, a, b, depth[k], REACHED_CONVEX):
             out[count] = k
             count += 1
     return out[:count]
