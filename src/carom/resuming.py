@@ -118,6 +118,8 @@ def branch(
     if changes.get("law") is None:
         changes["law"] = make(old.law, **law_options(old))
     every = {"step": old.step, "stepper": old.stepper, "tolerance": old.tolerance, "duration": old.duration}
+    if changes.get("stepper") in (None, old.stepper):
+        every["active_set"] = old.active_set
     every["frame_rate"] = 1.0 / (old.frame_every * old.step)
     settings = {**every, **{name: value for name, value in changes.items() if value is not None}}
     return simulate(chosen, output=output, start=_at_step(state, settings["step"]), **settings)

@@ -14,6 +14,9 @@ from .errors import ProblemError
 # guarantee, are in `carom.stepping`, whose `register` adds names.
 STEPPERS = ["synchronous", "drift_safe", "time_of_impact"]
 
+# Which contacts the synchronous step resolves: those of the state at the end of free motion; these and the pairs that
+# would pass through each other (3D); all pairs that overlap at any time of the step. None is the default of the world.
+ACTIVE_SETS = ("end", "crossing", "swept")
 EXACT = "exact"  # the tolerance by name
 EXACT_TOLERANCE = 1e-10  # what it means: far below any effect of physics, above the rounding errors of large islands
 LARGEST_TOLERANCE = 0.1  # a tenth of the fastest speed: with more, contact would not stop what approaches
@@ -68,6 +71,7 @@ class Settings:
     # Speed that the impulses of a step may leave, relative to the fastest approach or slip before them; None for
     # engines with bounds of their own, such as towers.
     tolerance: float | None = None
+    active_set: str | None = None  # one of ACTIVE_SETS; None for steppers that do not have the choice
 
     def __post_init__(self) -> None:
         for name, check in CHECKS.items():
@@ -168,6 +172,14 @@ def _option(field: str, value: Any, level: int = 0) -> Any:
     return value
 
 
+def active_set_name(field: str, value: Any) -> str:
+    """One of ACTIVE_SETS; `field` names it in the ProblemError for a value that is none."""
+    if not isinstance(value, str) or value not in ACTIVE_SETS:
+        shown = repr(value) if isinstance(value, str) else value
+        raise ProblemError(field, shown, f"one of {', '.join(ACTIVE_SETS)}")
+    return value
+
+
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "law": _name,
     "law_options": _options,
@@ -179,4 +191,5 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "frame_every": _count,
     "impulses": _flag,
     "tolerance": _optional(tolerance_number),
+    "active_set": _optional(active_set_name),
 }

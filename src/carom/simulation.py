@@ -86,6 +86,7 @@ def simulate(
     restitution_model: str | None = None,
     friction_model: str | None = None,
     tolerance: float | str | None = None,
+    active_set: str | None = None,
     frame_rate: float | None = None,
     impulses: bool = False,
     start: State | None = None,
@@ -95,12 +96,12 @@ def simulate(
 ) -> Trajectory:
     """Runs a scene and returns its trajectory, in memory or in the HDF5 file `output`.
 
-    Arguments that are None have the value of the scene. `tolerance` is as in `Simulation`. `frame_rate` is in frames
-    per unit of time. `threads` is the maximum number of threads; results are bitwise identical for any value. With
-    `impulses` each frame contains the impulses of the step that ends there; those of the steps between two frames are
-    not recorded, unless `frame_rate` is 1 / step. `start` is a state to begin with, in place of that of the scene at
-    time 0; `duration` is the time of the end nevertheless. `progress` is called with a `Progress` about ten times per
-    second.
+    Arguments that are None have the value of the scene. `tolerance` and `active_set` are as in `Simulation`.
+    `frame_rate` is in frames per unit of time. `threads` is the maximum number of threads; results are bitwise
+    identical for any value. With `impulses` each frame contains the impulses of the step that ends there; those of the
+    steps between two frames are not recorded, unless `frame_rate` is 1 / step. `start` is a state to begin with, in
+    place of that of the scene at time 0; `duration` is the time of the end nevertheless. `progress` is called with a
+    `Progress` about ten times per second.
 
     Ctrl-C ends a run in memory after the current step: the trajectory up to there is returned, with `finished` False.
     A run with a file raises KeyboardInterrupt instead; the file stays readable, also if the process is killed, and
@@ -116,6 +117,7 @@ def simulate(
         restitution_model=restitution_model,
         friction_model=friction_model,
         tolerance=tolerance,
+        active_set=active_set,
     )
     if start is not None:
         sim.state = start
@@ -173,6 +175,7 @@ def _settings(sim: Simulation, duration: float | None, frame_rate: float | None,
         frame_every=max(1, round(1.0 / max(rate * h, 1.0 / MOST_STEPS))),
         impulses=bool(impulses),
         tolerance=sim.tolerance,
+        active_set=sim.engine.active_set,
     )
 
 

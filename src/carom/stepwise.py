@@ -39,7 +39,8 @@ class Simulation:
     Arguments that are None have the value of the scene. `law` is a name or a configured law, `step` the time step.
     `tolerance` is the speed that the impulses of a step may leave, as approach or as slip against friction, relative to
     the fastest approach or slip at any contact of the step before its impulses, or to the speed gained in two steps of
-    free fall if that is larger: a number above 0 up to 0.1, or "exact" (1e-10).
+    free fall if that is larger: a number above 0 up to 0.1, or "exact" (1e-10). `active_set` says which contacts the
+    stepper synchronous resolves: "end", "crossing" (3D) or "swept".
     The bits of a state are those of `simulate` with the same arguments. The state may be replaced between two steps.
     """
 
@@ -53,6 +54,7 @@ class Simulation:
         restitution_model: str | None = None,
         friction_model: str | None = None,
         tolerance: float | str | None = None,
+        active_set: str | None = None,
     ) -> None:
         given = None if tolerance is None else tolerance_number("tolerance", tolerance)
         _prepare_kernels(scene, law, stepper, friction_model)
@@ -66,7 +68,9 @@ class Simulation:
         models = _models(scene, chosen, restitution_model, friction_model)
         if given is None:
             given = DEFAULT_TOLERANCE if scene.tolerance is None else tolerance_number("tolerance", scene.tolerance)
-        self._set_up(scene, world, chosen, models, name, h, given)
+        if active_set is None and stepping.has_active_set(name):
+            active_set = scene.active_set
+        self._set_up(scene, world, chosen, models, (name, active_set), h, given)
         # The functions of the scene are called once, so that a wrong one is refused before anything else is done.
         accelerations(world, prescribed(world, start, h))
         boundaries_at(world, start.time, h)
@@ -78,16 +82,16 @@ class Simulation:
         world: World,
         law: Law,
         models: tuple[str | None, str | None],
-        stepper: str,
+        stepper: tuple[str, str | None],
         step: float,
         tolerance: float,
     ) -> None:
         world = replace(world, force=forces_of(scene, world.mass, step))  # the step of the run, not of the scene
         self.scene, self.world, self.law = scene, world, law
         self.restitution_model, self.friction_model = models
-        self.stepper, self.time_step, self.tolerance = stepper, step, tolerance
+        self.stepper, self.time_step, self.tolerance = stepper[0], step, tolerance
         response = Response.for_run(law, *models, tolerance=tolerance)
-        self.engine: Stepper = stepping.make(stepper, world, response, step)
+        self.engine: Stepper = stepping.make(stepper[0], world, response, step, stepper[1])
 
     @classmethod
     def restored(cls, scene: Scene, settings: Settings, state: State, memory: dict[str, np.ndarray]) -> Simulation:
@@ -98,7 +102,7 @@ class Simulation:
         law = laws.make(settings.law, **law_options(settings))
         models = settings.restitution_model, settings.friction_model
         tolerance = DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance
-        sim._set_up(scene, world, law, models, settings.stepper, settings.step, tolerance)
+        sim._set_up(scene, world, law, models, (settings.stepper, settings.active_set), settings.step, tolerance)
         sim.engine.remember(memory)
         sim._state, sim._report = state, sim.engine.start(state)
         return sim

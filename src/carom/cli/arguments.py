@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
-from ..settings import EXACT, STEPPERS, TOLERANCE_WORDS, tolerance_number
+from ..settings import ACTIVE_SETS, EXACT, STEPPERS, TOLERANCE_WORDS, tolerance_number
 
 if TYPE_CHECKING:
     from ..laws import Law
@@ -54,6 +54,12 @@ TOLERANCE = typer.Option(
     "--tolerance",
     metavar="SHARE",
     help=f"Speed that a step may leave at its contacts, relative to the fastest there: {TOLERANCE_WORDS}.",
+)
+ACTIVE_SET = typer.Option(
+    None,
+    "--active-set",
+    metavar="NAME",
+    help=f"Contacts that the stepper synchronous resolves: {', '.join(ACTIVE_SETS)}.",
 )
 INTEGRATOR = typer.Option(None, "--integrator", metavar="NAME", help="Integrator of 3D rotations: dmv or split.")
 THREADS = typer.Option(

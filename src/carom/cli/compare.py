@@ -12,6 +12,7 @@ import typer
 
 from ..errors import ProblemError
 from .arguments import (
+    ACTIVE_SET,
     DURATION,
     FRAME_RATE,
     SET,
@@ -48,6 +49,7 @@ def compare(
     step: float | None = STEP,
     stepper: str | None = STEPPER,
     tolerance: str | None = TOLERANCE,
+    active_set: str | None = ACTIVE_SET,
     frame_rate: float | None = FRAME_RATE,
     at: float | None = number_option("--at", "TIME", "Time of the pictures; default: that of the scene's view."),
     output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Folder for the files."),
@@ -69,6 +71,7 @@ def compare(
         "step": step,
         "stepper": stepper,
         "tolerance": tolerance_of(tolerance),
+        "active_set": active_set,
         "frame_rate": frame_rate,
         "threads": threads,
     }

@@ -59,7 +59,8 @@ def _run_table(facts: dict[str, Any]) -> Table:
     table.add_row("scene", f"[cyan]{escape(facts['scene']['name'])}[/]: {_contents(facts['scene'])}")
     table.add_row("law", law_text(s))
     turning = f", rotations by {facts['scene']['integrator']}" if "integrator" in facts["scene"] else ""
-    table.add_row("stepper", f"{escape(s['stepper'])}, step {s['step']:g}{turning}")
+    active = f", active set {escape(s['active_set'])}" if s["active_set"] else ""
+    table.add_row("stepper", f"{escape(s['stepper'])}, step {s['step']:g}{turning}{active}")
     table.add_row("time", _reached(facts))
     every = "every step" if s["frame_every"] == 1 else f"one every {s['frame_every']} steps"
     table.add_row("frames", f"{facts['frames']:,}, {every}" + (", with impulses" if s["impulses"] else ""))

@@ -12,6 +12,7 @@ import typer
 
 from ..errors import ProblemError
 from .arguments import (
+    ACTIVE_SET,
     DURATION,
     FRAME_RATE,
     FRICTION_MODEL,
@@ -69,6 +70,7 @@ def run(
     step: float | None = STEP,
     stepper: str | None = STEPPER,
     tolerance: str | None = TOLERANCE,
+    active_set: str | None = ACTIVE_SET,
     integrator: str | None = INTEGRATOR,
     frame_rate: float | None = FRAME_RATE,
     impulses: bool = typer.Option(False, "--impulses", help="Record the impulses of the step before each frame."),
@@ -96,6 +98,7 @@ def run(
         "step": step,
         "stepper": stepper,
         "tolerance": tolerance_of(tolerance),
+        "active_set": active_set,
         "frame_rate": frame_rate,
         "restitution_model": restitution_model,
         "friction_model": friction_model,

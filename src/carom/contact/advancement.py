@@ -26,7 +26,7 @@ import numpy as np
 from ..geometry.shapes import RUN, Shapes
 from ..geometry.vectors import Vec2, Vec3, cross, dot, norm, row3
 from ..kernels import kernel, lean
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 from ..world import BOX, MESH, Shapes2D, Shapes3D
 from .box_axes import BoxAxes, box_axes, box_gap
 from .epa import Polytope, overlap_now, polytope
@@ -428,6 +428,26 @@ def first_crossing(shapes: Shapes, motions: Motions, depth: Floats) -> int:
         return int(deep[0]) if len(deep) else -1
     find = _first_crossing_2d if isinstance(shapes, Shapes2D) else _first_crossing_3d
     return int(find(shapes, motions, np.flatnonzero(~rounds), depth))
+
+
+def crossing_pairs(shapes: Shapes2D, motions: Motions, depth: Floats) -> Ints:
+    """Numbers of the pairs of a 2D world, except discs, that are deeper than `depth` (m,) in each other at any time."""
+    rounds = _round_pairs(shapes, motions)[0]
+    out: Ints = _crossing_pairs(shapes, motions, np.flatnonzero(~rounds), depth)
+    return out
+
+
+@kernel
+def _crossing_pairs(shapes, motions, pairs, depth):
+    work, m = polygon_work(shapes), len(motions.owner) // 2
+    out, count = np.empty(len(pairs), np.int64), 0
+    for k in pairs:
+        a = body_of(shapes, motions, k, motions.owner[k])
+        b = body_of(shapes, motions, m + k, motions.owner[m + k])
+        if crosses(gap_2d, shapes, work, a, b, depth[k], REACHED_CONVEX):
+            out[count] = k
+            count += 1
+    return out[:count]
 
 
 @kernel

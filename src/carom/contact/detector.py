@@ -81,6 +81,17 @@ class Detector:
         found = self.at_ends(before, after, margin, moved.center)
         return with_swept(self.pairs, moved, before, after, found)
 
+    def along(self, before: State, after: State, margin: float | Floats) -> ContactSet:
+        """The contacts of all pairs that overlap at any time between two states, and those of `at_ends`.
+
+        Bodies are taken to move straight. Pairs of shapes other than balls are tested if they move far, see `swept`.
+        """
+        from .swept import with_all_swept  # late: few runs need these kernels
+
+        moved = relative_displacements(self.pairs, before, after)
+        found = self.at_ends(before, after, margin, moved.center)
+        return with_all_swept(self.pairs, moved, before, after, found)
+
     def at_ends(self, before: State, after: State, margin: float | Floats, paths: Floats | None = None) -> ContactSet:
         """The contacts of `find` without those of pairs that are apart in both states.
 

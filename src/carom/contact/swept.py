@@ -11,19 +11,19 @@ smallest width. Guarantees:
   less than half a turn: under gravity g the true path differs by up to g h^2 / 8, and a body that rotates by more than
   half a turn per step is taken to rotate the short way round.
 
-The contacts have the geometry of the time of touching: normal n, and arms of both bodies. This normal separates the
-bodies from the start of the step on. For convex bodies that do not rotate, with relative velocity v, touching at time
-t, the distance along n at the start is `-t v . n`, which is positive since they approach. After an impact with
-`v' . n >= 0` they stay at least as far apart, so an impact at the start of the step with this normal prevents the
-crossing, however oblique the pass. The normal of the nearest points at the start would prevent it too, but a glancing
-pass would become a head-on impact. Rotating bodies satisfy this to first order; the rest is detected in the next round
-or step.
+The normal n of a contact is that of the time of touching. This normal separates the bodies from the start of the step
+on. For convex bodies that do not rotate, with relative velocity v, touching at time t, the
+distance along n at the start is `-t v . n`, which is positive since they approach. After an impact with `v' . n >= 0`
+they stay at least as far apart, so an impact at the start of the step with this normal prevents the crossing, however
+oblique the pass. Rotating bodies satisfy this to first order; the rest is detected in the next round or step.
 
-For correct arms the second body is placed, in these contacts, where it will be relative to the first one at the time
-of touching: `offset` of the ContactSet is the displacement to there, as for a periodic image. This is done for pairs
-with a sphere, because an impulse along the normal must not spin a sphere; the angular momentum of the pair then changes
-by the impulse times the displacement. All other pairs receive their impulses at one point, midway, and conserve angular
-momentum. The stepper `time_of_impact` has neither error.
+Impulses that act at the start of the step must conserve angular momentum where the bodies are then, so both bodies
+receive them at one point: midway between where either body has its contact point, or, for a sphere and another shape,
+on the normal through the center of the sphere, which must not spin. For two spheres both is possible only along the
+line of their centers at the start, which is therefore their normal: it separates them too, but a glancing pass becomes
+more of a head-on impact, by an angle of first order in the displacement. A gap that changed at a constant rate from
+that at the start to the predicted one would close at the time of touching. `drift_safe` and `time_of_impact` do not
+have this error: they resolve impacts at the time of touching, with the geometry of that time.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ from .contact_set import (
     OFFSET,
     PERIODIC_WIDTH,
     POINT,
+    SECOND,
     Contact,
     ContactSet,
     contact_table,
     put,
     vector,
 )
-from .motion import Displacements, Motions, meeting_pairs, motion_of, pair_motions, pose_at
+from .motion import Displacements, Motions, meeting_pairs, motion_of, moves_far, pair_motions, pose_at
 from .pairs import FIRST as FIRST_BODY
+from .pairs import IMAGE, NO_IMAGE, Pairs, image_offset, put_image, sides_in_step
 from .pairs import SECOND as SECOND_BODY
-from .pairs import Pairs, sides_in_step
 from .parts import Poses
 
 TOUCH_TOLERANCE = 1e-3  # gap, relative to the smaller `inner`, at which bodies touch
@@ -83,6 +84,97 @@ def with_swept(pairs: Pairs, moved: Displacements, before: State, after: State, 
     """
     crossings = swept_pairs(pairs, moved, before, after, found)
     return found if crossings is None else found.joined(contacts_at_touch(pairs.world, before, crossings))
+
+
+def with_all_swept(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> ContactSet:
+    """The contacts `found` of a step, and those of all pairs that overlap at any time of it; also in 2D.
+
+    Balls are tested in closed form, however little they move. Their contacts have the geometry of the start; the
+    predicted gap is that of the nearest approach. Other pairs are tested as described above, if they move far.
+    """
+    world = pairs.world
+    shapes, places = world.shapes, (before.position, after.position)
+    sides = sides_in_step(world.periodic, before.time, after.time)
+    table = pairs.table[_unknown(pairs.table, found.first, found.second, world.count)]
+    balls = _passing_balls(table, sides, *places, shapes.round, shapes.radius)
+    if len(balls):
+        found = found.joined(ContactSet(balls, world.dimension))
+    if world.dimension == 3:
+        return with_swept(pairs, moved, before, after, found) if moves_far(pairs, moved) else found
+    if not shapes.round.all() and moves_far(pairs, moved):
+        found = found.joined(_passing_polygons(pairs, moved, before, after, found))
+    return found
+
+
+@kernel
+def _passing_balls(table, sides, before, after, is_round, radius):
+    """Table of the contacts of pairs of balls that are apart after the step, but overlap on the way."""
+    out, n, dim = np.empty((len(table), PERIODIC_WIDTH)), 0, before.shape[1]
+    for k in range(len(table)):
+        i, j, image = table[k, FIRST_BODY], table[k, SECOND_BODY], table[k, IMAGE]
+        if not (is_round[i] and is_round[j]):
+            continue
+        offset0, offset1 = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0)
+        if image != NO_IMAGE:
+            offset0, offset1 = image_offset(sides, image, sides.start), image_offset(sides, image, sides.end)
+        a0, a1 = _place(before, i, dim), _place(after, i, dim)
+        e, f = _place(before, j, dim) + offset0 - a0, _place(after, j, dim) + offset1 - a1
+        w, reach = f - e, radius[i] + radius[j]
+        along, square = dot(e, w), dot(w, w)
+        if along >= 0.0 or -along >= square:  # nearest at one of the ends
+            continue
+        nearest = norm(e - (along / square) * w)
+        if nearest > reach:
+            continue
+        apart = norm(e)
+        gap, normal = apart - reach, e / apart
+        put(out, n, i, j, Contact(0, gap, nearest - reach, normal, a0 + (radius[i] + 0.5 * gap) * normal))
+        if image != NO_IMAGE:
+            put_image(out, n, sides, image)
+        n += 1
+    return out[:n]
+
+
+@kernel(inline="always")
+def _place(position, i, dim):
+    """Row i of an array of positions as a vector of space."""
+    return Vec3(position[i, 0], position[i, 1], position[i, 2] if dim == 3 else 0.0)
+
+
+def _passing_polygons(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> ContactSet:
+    """Contacts of pairs of a polygon and another body in 2D that pass through each other, as they are at the start."""
+    from .advancement import crossing_pairs
+    from .polygons import Poses as Poses2D
+    from .polygons import polygon_pairs
+
+    world, shapes = pairs.world, pairs.world.shapes_2d
+    places, sides = (before.position, after.position), sides_in_step(world.periodic, before.time, after.time)
+    numbers = meeting_pairs(pairs.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
+    table = pairs.table[numbers]
+    table = table[_unknown(table, found.first, found.second, world.count)]
+    turns, step = (before.orientation[:, None], after.orientation[:, None]), after.time - before.time
+    motions, drift = pair_motions(shapes.round, table, sides, *places, *turns, step)
+    depth = TOUCH_TOLERANCE * np.minimum(*shapes.inner[motions.owner.reshape(2, -1)])
+    hit = crossing_pairs(shapes, motions, depth)
+    m, k = len(table), len(hit)
+    if not k:
+        return ContactSet.empty(2)
+    rows = np.concatenate([hit, m + hit])
+    owner, place, angle = (
+        motions.owner[rows],
+        motions.position[rows, :2].copy(),
+        before.orientation[motions.owner[rows]],
+    )
+    far = float(np.linalg.norm(place[k:] - place[:k], axis=1).max())
+    number = np.stack([np.arange(k), k + np.arange(k)], axis=1)
+    at = polygon_pairs(shapes, Poses2D(owner, place, angle, place, angle), number, far)
+    out = np.zeros((len(at), PERIODIC_WIDTH))
+    out[:, : at.shape[1]] = at
+    pair = at[:, FIRST].astype(np.int64)
+    out[:, FIRST], out[:, SECOND] = owner[pair], owner[k + pair]
+    out[:, OFFSET : OFFSET + 2] = place[k + pair] - before.position[owner[k + pair]]
+    out[:, DRIFT : DRIFT + 3] = drift[hit[pair]]
+    return ContactSet(out, 2)
 
 
 def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> Crossings | None:
@@ -146,10 +238,10 @@ def _unknown(table, first, second, n):
 
 
 def contacts_at_touch(world: World, before: State, crossings: Crossings) -> ContactSet:
-    """Contacts of pairs that touch within the step, with the geometry of the time of touching (see the module text).
+    """Contacts of pairs that touch within the step (see the module text).
 
     `gap` and `predicted` are the gaps at the start and the end of the step if the speed of approach at the time of
-    touching is constant.
+    touching is constant; the gap of two spheres is the one at the start.
     """
     c, shapes = crossings, world.shapes_3d
     a, b = c.motions.owner.reshape(2, -1)
@@ -160,34 +252,36 @@ def contacts_at_touch(world: World, before: State, crossings: Crossings) -> Cont
     for one in np.unique(size[~spheres]):
         tables.append(_shape_contacts(world, c, np.flatnonzero(~spheres & (size == one))))
     table = np.concatenate(tables)
-    return ContactSet(_at_start(shapes.round, c, table, before.position), 3)
+    return ContactSet(_at_start(shapes.round, shapes.radius, c, table, before.position), 3)
 
 
 @kernel
-def _at_start(is_round, crossings, found, position):
-    """The contacts `found` at the time of touching as contacts of the start of the step.
-
-    Impulses at two different points would change the angular momentum of a pair, so they act midway. Spheres keep their
-    own arms, because an impulse along the normal must not spin them.
-    """
+def _at_start(shapes_round, radius, crossings, found, position):
+    """The contacts `found` at the time of touching as contacts of the start of the step, see the module text."""
     motions, m = crossings.motions, len(crossings.time)
     table = np.empty((len(found), PERIODIC_WIDTH))
     for n in range(len(found)):
         k = int(found[n, FIRST])
         a, b, t = motion_of(motions, k), motion_of(motions, m + k), crossings.time[k]
         i, j = motions.owner[k], motions.owner[m + k]
-        normal, point, gap = vector(found, n, NORMAL), vector(found, n, POINT), found[n, GAP]
-        arm_a = point - a.position - t * a.displacement
-        arm_b = point - b.position - t * b.displacement
+        normal, touch, gap = vector(found, n, NORMAL), vector(found, n, POINT), found[n, GAP]
+        arm_a = touch - a.position - t * a.displacement
+        arm_b = touch - b.position - t * b.displacement
         rate = dot(b.displacement - a.displacement + cross(b.spin, arm_b) - cross(a.spin, arm_a), normal)
-        offset = a.position + arm_a - arm_b - row3(position, j)
+        first, predicted = gap - t * rate, min(gap, 0.0) + (1.0 - t) * rate
+        point = 0.5 * (a.position + arm_a + b.position + arm_b)
+        if shapes_round[i] and shapes_round[j]:
+            apart = norm(b.position - a.position)
+            normal, first = (b.position - a.position) / apart, apart - radius[i] - radius[j]
+            predicted = first - first / t if t > 0.0 else predicted  # it closes at the time t
+        if shapes_round[i]:
+            point = a.position + (radius[i] + 0.5 * first) * normal
+        elif shapes_round[j]:
+            point = b.position - (radius[j] + 0.5 * first) * normal
+        put(table, n, i, j, Contact(int(found[n, FEATURE]), first, predicted, normal, point))
         image = b.position - row3(position, j)
-        apart = Vec3(0.0, 0.0, 0.0) if is_round[i] or is_round[j] else offset - image
-        predicted = min(gap, 0.0) + (1.0 - t) * rate
-        point = a.position + arm_a - 0.5 * apart
-        put(table, n, i, j, Contact(int(found[n, FEATURE]), gap - t * rate, predicted, normal, point))
         for d in range(3):
-            table[n, OFFSET + d], table[n, DRIFT + d] = (offset - apart)[d], crossings.drift[k, d]
+            table[n, OFFSET + d], table[n, DRIFT + d] = image[d], crossings.drift[k, d]
     return table
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
-from ..settings import STEPPERS
+from ..settings import ACTIVE_SETS, STEPPERS
 from ..shown import Shown
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
@@ -40,6 +40,7 @@ from .symmetry import Symmetry
 FREE = None  # the motion of a body that impulses move
 INTEGRATORS = ("dmv", "split")
 COEFFICIENTS = ("restitution", "friction", "rolling_friction", "torsional_friction")  # of materials and their pairs
+ACTIVE_SET_ABOUT = "contacts that the stepper synchronous resolves: of the end of the step, crossing (3D), or swept"
 TOLERANCE_ABOUT = "speed that the impulses of a step may leave, relative to the fastest approach or slip before them"
 ROLLING_ABOUT = "a length: largest torque against rolling over the normal force, at rest"
 TORSIONAL_ABOUT = "a length: largest torque against spinning about the normal over the normal force, at rest"
@@ -134,6 +135,7 @@ class Scene(Shown):
     restitution_model: Annotated[str | None, TEXT] = None
     friction_model: Annotated[str | None, TEXT] = None
     tolerance: Annotated[float | str | None, TOLERANCE, TOLERANCE_ABOUT] = None  # None: the default of the library
+    active_set: Annotated[str | None, Choice(ACTIVE_SETS), ACTIVE_SET_ABOUT] = None  # None: the default of the stepper
     description: Annotated[str, TEXT] = ""
     symmetries: Sequence[Symmetry] = ()  # of the initial state; analysis.symmetry_error measures them
     parameters: Annotated[Mapping[str, Any], RECORD, "a record of how the scene was made; not read by Carom"] = field(

@@ -34,8 +34,19 @@ def names() -> list[str]:
     return list(STEPPERS)
 
 
-def make(name: str, world: World, response: Response, step: float) -> Stepper:
-    """The stepper with a name, for a world, the response of a run, and the time step."""
+def make(name: str, world: World, response: Response, step: float, active_set: str | None = None) -> Stepper:
+    """The stepper with a name, for a world, the response of a run, and the time step.
+
+    `active_set` is for steppers that have the choice; None takes their default.
+    """
     if name not in STEPPERS:
         raise ProblemError.unknown("stepper", name, STEPPERS)
-    return STEPPERS[name](world, response, step)
+    stepper = STEPPERS[name](world, response, step)
+    if active_set is not None:
+        stepper.choose_active_set(active_set)
+    return stepper
+
+
+def has_active_set(name: str) -> bool:
+    """Whether a stepper has the choice of the active set."""
+    return name in STEPPERS and STEPPERS[name].has_active_set

@@ -25,15 +25,24 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ..contact.boundaries import boundaries_at, boundary_table
 from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
-from ..problem.assemble import Assembly
+from ..problem.assemble import Assembly, Motion, put_rows
 from ..resolve.response import Response
 from ..solvers.contact import Accuracy
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 from ..world import State, World
-from .impact_stage import Approach, approach_speeds, change_velocity, displace, fast_contacts, impact_velocities
+from .impact_stage import (
+    Approach,
+    approach_speeds,
+    at_touch,
+    change_velocity,
+    displace,
+    fast_contacts,
+    struck_bodies,
+)
 from .integrator import accelerations, displaced, prescribed
 from .position_correction import SLOP, without_overlap
 from .report import NO_WARM_START, StepReport, WarmStart
@@ -50,6 +59,7 @@ from .resting import (
     state_problem,
 )
 from .stepper import NOISE, Contained
+from .touch import Flight, Struck, put_touching, touching
 
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
@@ -105,7 +115,7 @@ class DriftSafe(Contained):
         pulled = root[:, 0] > 0.0
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
         self.all_round = bool(world.shapes.round.all())
-        self.falls = world.force is None and bool(world.gravity.any())
+        self.timed = world.force is None  # whether impacts take place within the step: paths are parabolas
         self.none = np.empty((0, world.block))  # in place of velocities that are not given
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
@@ -157,47 +167,96 @@ class DriftSafe(Contained):
         for _ in range(SEARCHES):
             if ahead.impact is None:
                 break
-            found, impact = ahead.found, ahead.impact
-            lengths = (self.margin, self.touch)
-            speeds, top, fast = approach_speeds(impact.rows, impact.velocity, found.table, ahead.slow, lengths)
+            impact = ahead.impact
+            speeds, top, fast = self._approach_speeds(ahead, impact)
             report.scale = max(report.scale, top)
             ahead = ahead._replace(speeds=speeds)
             if not fast:
                 break
-            approach = self._rounds(ahead, impact, report)
+            found, approach = self._rounds(ahead, impact, report)
             if approach is None:
                 break
-            ahead, complete = self._after_impacts(ahead, impact, approach, report)
+            ahead, complete = self._after_impacts(ahead._replace(found=found), impact, approach, report)
             if complete:
                 break
         return ahead
 
-    def _rounds(self, ahead: Ahead, impact: Assembly, report: StepReport) -> Approach | None:
+    def _approach_speeds(self, ahead: Ahead, impact: Assembly) -> tuple[Floats, float, bool]:
+        """Normal and resting speeds of the contacts found, the largest speed, and whether one of them is an impact."""
+        lengths, table = (self.margin, self.touch), ahead.found.table
+        speeds, top, fast = approach_speeds(
+            impact.rows, impact.velocity, table, impact.restitution, ahead.slow, lengths, ahead.h
+        )
+        return speeds, top, fast
+
+    def _rounds(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Approach | None]:
         """Applies the law until nothing approaches fast, or the energy that restitution could still give back is within
         the tolerance of the energy of approach before; what is left closes without restitution in the resting solve.
 
-        None if the law changes nothing.
+        Returns the contacts, those that took part with the geometry of their impact, and the motion after it; None if
+        the law changes nothing.
         """
-        found, h, changed, energy = ahead.found, ahead.h, False, 0.0
-        approach, pull = _approach(ahead, impact), self.pull[impact.taking_part]
+        found, changed, energy = ahead.found, False, 0.0
+        approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
+        rows, e, table = impact.rows, impact.restitution, ahead.found.table
+        none, chosen = (0.0, 0.0), NO_BODIES
         for number in range(ROUNDS):
-            left = self.tolerance * report.scale if number else 0.0
-            chosen, whole, returned = fast_contacts(impact.rows, approach, impact.restitution, self.touch, left)
+            # What the last application of the law may have left; contacts without dissipation must not lose more.
+            left = (self.tolerance * report.scale, self.allowed(report, len(chosen), found.count)) if number else none
+            chosen, whole, returned = fast_contacts(rows, approach, e, ahead.h, self.touch, left)
             if not len(chosen):
                 break
             if number and returned <= self.allowed(report, len(chosen), found.count) / report.scale * energy:
                 break
             energy = energy if number else whole
             report.rounds += 1
-            time, velocity = impact_velocities(impact.rows, approach, chosen, pull, self.falls, h, self.margin)
-            contacts = impact.subset(chosen, velocity)
+            struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.timed, self.margin)
+            gap = None
+            if struck.time.any():
+                found, gap = self._at_impact(ahead.found, found, impact, approach, flight, struck, chosen)
+            contacts = impact.subset(chosen, struck.velocity)
             result = self.resolve(contacts, found, chosen, report)
             if not result.normal.any():  # all approach is within the tolerance
                 break
             after = contacts.after(result.normal, result.tangent)
-            change_velocity(impact.rows, approach, velocity, after, time, h)
+            change_velocity(rows, approach, flight, struck, after, table)
+            if gap is not None:
+                at_touch(rows, approach, flight, struck, after, table, gap, pull, chosen)
             changed = True
-        return approach if changed else None
+        return found, approach if changed else None
+
+    def _flight(self, ahead: Ahead, impact: Assembly) -> Flight:
+        """The free motion of all bodies, to find them at the time of an impact."""
+        start, world = ahead.start, self.world
+        walls = boundaries_at(world, start.time, ahead.h)[0] if world.moving_boundaries else world.boundaries
+        bodies = NO_BODIES if impact.bodies is None else impact.bodies
+        turn, shapes = start.orientation.reshape(world.count, -1), world.shapes
+        state = (start.position, turn, start.velocity, world.masses, bodies, shapes.radius, shapes.round)
+        return Flight(*state, boundary_table(walls), walls.center, walls.velocity, ahead.h, self.timed)
+
+    def _at_impact(
+        self,
+        start: ContactSet,
+        found: ContactSet,
+        impact: Assembly,
+        approach: Approach,
+        flight: Flight,
+        struck: Struck,
+        chosen: Ints,
+    ) -> tuple[ContactSet, Floats]:
+        """The contacts `found` with those of an impact as they are at its time, and their gaps (k,) then.
+
+        Replaces the rows of these contacts. `start` has the contacts as they are at the start of the step.
+        """
+        rows, table = impact.rows, found.table.copy()
+        at = touching(flight, approach, struck, start.table, rows.body, chosen)
+        motion = Motion(at.position, at.velocity, at.turn, at.root, at.center, at.boundary_velocity)
+        val, base = np.zeros((len(chosen), *rows.val.shape[1:])), np.zeros((len(chosen), rows.base.shape[1]))
+        put_rows(tuple(range(self.world.dimension)), at.table, motion, at.body, val, base)
+        # The rows are replaced in place: a copy of all rows per round would cost more than the law.
+        put_touching(rows, table, chosen, at.table, val, base)
+        impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
+        return ContactSet(table, start.dimension), at.gap
 
     def _after_impacts(
         self, ahead: Ahead, impact: Assembly, approach: Approach, report: StepReport
@@ -209,6 +268,10 @@ class DriftSafe(Contained):
         velocity = impact.unwhitened(approach.velocity, old.velocity)
         start = State(old.time, old.step, old.position, old.orientation, velocity)
         shift, time[impact.taking_part] = impact.unwhitened(approach.shift, shift), approach.time
+        if len(approach.orientation):
+            orientation = old.orientation.copy()
+            orientation[impact.taking_part] = approach.orientation
+            start = replace(start, orientation=orientation)
         end = self.move(displaced(self.world, start, shift), h, report)
         ahead = ahead._replace(start=start, end=end, shift=shift, time=time)
         if not _farther(velocity, self.arm, self.world.dimension, h, ahead.searched, self.margin):
@@ -247,8 +310,7 @@ class DriftSafe(Contained):
         """The interval of the resting solve, with speeds where the impact stage has not computed them."""
         speeds = ahead.speeds
         if speeds is None:
-            lengths = (self.margin, self.touch)
-            speeds, *_ = approach_speeds(impact.rows, impact.velocity, ahead.found.table, ahead.slow, lengths)
+            speeds, *_ = self._approach_speeds(ahead, impact)
             report.scale = max(report.scale, float(speeds[1].max()))
         bodies = NO_BODIES if impact.bodies is None else impact.bodies
         shift = self.none if ahead.shift is None else ahead.shift
@@ -321,7 +383,11 @@ def _approach(ahead: Ahead, impact: Assembly) -> Approach:
         displace(impact.rows, shift, gap)
     assert ahead.speeds is not None
     speed, limit = ahead.speeds
-    return Approach(impact.velocity.copy(), shift, time, speed, limit, gap, found.predicted.copy(), taken)
+    orientation = np.empty((0, 4))
+    if impact.world.block == 6:
+        orientation = ahead.start.orientation[impact.taking_part].copy()
+    velocity, predicted = impact.velocity.copy(), found.predicted.copy()
+    return Approach(velocity, shift, orientation, time, speed, limit, gap, predicted, taken)
 
 
 # ---- bounds on the displacement of bodies

@@ -4,11 +4,17 @@ Contacts are found once per step. Impulses change speeds, and with them the gaps
 
 An impact does not take place at the start of a step but when a gap closes. Until then gravity accelerates the bodies,
 and a ball that is reflected too early keeps the potential energy of its remaining fall instead of losing the share that
-restitution dissipates. Therefore an island of bodies in free fall is resolved with its velocities at the time t at
-which its first fast contact closes. A change dv of velocity at t is the same as one at the start with a displacement of
-`-t dv`, rotation included: free motion from there passes through the impact. Free motion conserves energy and the law
-adds none, so the step adds none. Bodies that rest on others keep their velocity of the start, because contact forces
-balance gravity.
+restitution dissipates. Therefore an island of bodies in free fall is resolved with its velocities and its geometry
+(`touch.py`) at the time t at which its first fast contact closes; contacts that close later in the step take part as
+they are then, and again when they close if they still approach. A change dv of velocity at t is the same as one at the
+start with a displacement of `-t dv`: free motion from there passes through the impact. The rotation of bodies with
+unequal moments of inertia is traced back by the integrator itself, which is reversible and conserves energy and angular
+momentum. Free motion conserves energy and the law adds none, so the step adds none. Bodies that rest on others keep
+their velocity of the start, because contact forces balance gravity.
+
+Slow approach is resting contact, whose energy is lost. That would damp elastic bodies: a disc that strikes a drum at a
+glancing angle approaches it slowly. Contacts without any dissipation are therefore impacts down to bounces that last
+a small fraction of a step, and their speed is that at which they close.
 """
 
 from __future__ import annotations
@@ -18,12 +24,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contact.contact_set import FIRST, PREDICTED, SECOND
-from ..kernels import kernel
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND
+from ..kernels import kernel, lean
 from ..solvers.islands import body_islands, islands
-from ..solvers.rows import Floats, row_speed
+from ..solvers.rows import FRICTION, Floats, row_speed
+from .rotation import rotate_body, rotate_body_steadily
+from .touch import Struck, ball_closing, ball_gap_ahead, course_of, is_ball_contact, may_be_wrong
 
 PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies
+# Resting speed of contacts without dissipation, relative to that of others, which bodies gain in two steps of free
+# fall: a bounce at this speed lasts a fiftieth of a step, as in the time-of-impact step.
+ELASTIC_REST = 0.005
 
 
 class Approach(NamedTuple):
@@ -31,6 +42,7 @@ class Approach(NamedTuple):
 
     velocity: Floats  # (n, d) whitened, at the start of the step
     shift: Floats  # (n, d) whitened displacement of the start
+    orientation: Floats  # (n, 4) at the start, of bodies with unequal moments; empty in 2D and without rotation
     time: Floats  # (n,) of the last impact within the step
     speed: Floats  # (m,) normal speeds
     limit: Floats  # (m,) slower approach is resting contact
@@ -40,8 +52,30 @@ class Approach(NamedTuple):
     taken: NDArray[np.bool_]  # (m,)
 
 
+@kernel(inline="always")
+def _is_elastic(rows, restitution, i):
+    """Whether an impact at contact i dissipates nothing."""
+    return restitution[i] == 1.0 and rows.bound[i, FRICTION] == 0.0
+
+
 @kernel
-def approach_speeds(rows, x, table, slow, lengths):
+def _closing(gap, speed, predicted, last, h):
+    """The time from `last` on at which a gap closes, and the speed of approach then.
+
+    The gap is taken as a parabola in time, given by gap and speed at the start and the gap at the end of the step.
+    """
+    bend = (predicted - gap - h * speed) / (h * h)
+    gap, speed = gap + last * (speed + last * bend), speed + 2.0 * last * bend
+    if gap <= 0.0 and speed < 0.0:
+        return last, -speed
+    root = np.sqrt(max(speed * speed - 4.0 * bend * max(gap, 0.0), 0.0))
+    if speed < 0.0:
+        return min(last + 2.0 * gap / (root - speed), h), root
+    return (min(last - 0.5 * (speed + root) / bend, h) if bend < 0.0 else h), root
+
+
+@kernel
+def approach_speeds(rows, x, table, restitution, slow, lengths, h):
     """Normal speeds and resting speeds (2, m), the largest speed, and whether a closing contact approaches fast.
 
     `table` is that of the contacts. `slow` (n,) are the resting speeds of the bodies; boundaries have none. `lengths`
@@ -61,38 +95,69 @@ def approach_speeds(rows, x, table, slow, lengths):
             top = max(top, -speed[i])
             for row in range(1, last):
                 top = max(top, abs(row_speed(rows, x, i, row) + rows.base[i, row]))
-        fast = fast or (predicted <= touch and speed[i] < -limit[i])
+        arrival = -speed[i]
+        if _is_elastic(rows, restitution, i):
+            limit[i] *= ELASTIC_REST
+            if predicted <= touch:
+                arrival = _closing(table[i, GAP], speed[i], predicted, 0.0, h)[1]
+        fast = fast or (predicted <= touch and arrival > limit[i])
     return out, top, fast
 
 
+@kernel(inline="always")
+def _last_impact(body, approach, i):
+    """The time of the last impact of the bodies of contact i."""
+    out = 0.0
+    for side in range(2):
+        if body[i, side] >= 0:
+            out = max(out, approach.time[body[i, side]])
+    return out
+
+
 @kernel
-def fast_contacts(rows, approach, restitution, touch, left):
+def _approach_of(rows, approach, restitution, i, h):
+    """The speed at which contact i approaches: that at the start, of contacts without dissipation that of closing."""
+    speed = approach.speed[i]
+    if _is_elastic(rows, restitution, i):
+        last = _last_impact(rows.body, approach, i)
+        return _closing(approach.gap[i], speed, approach.predicted[i], last, h)[1]
+    return -speed
+
+
+@kernel
+def fast_contacts(rows, approach, restitution, h, touch, left):
     """The closing contacts (k,) of the islands in which one approaches fast, ascending. Marks them as taken.
 
-    Approach at most as fast as `left`, the speed that the last application of the law may have left, is not fast. The
-    energy of approach of the fast contacts follows, and the part of it that restitution (m,) may give back.
+    Approach at most as fast as `left`, the speed that the last application of the law may have left, is not fast; its
+    second number is for contacts without dissipation. The energy of approach of the fast contacts follows, and the part
+    of it that restitution (m,) may give back.
     """
-    body, val, predicted, speed, taken = rows.body, rows.val, approach.predicted, approach.speed, approach.taken
+    body, val, predicted, taken = rows.body, rows.val, approach.predicted, approach.taken
     limit, n = approach.limit, len(approach.velocity)
-    fast, energy, returned = 0, 0.0, 0.0
+    fast, energy, returned = np.zeros(len(body), np.bool_), 0.0, 0.0
     for i in range(len(body)):
-        if predicted[i] <= touch and speed[i] < -max(limit[i], left):
-            fast += 1
+        if predicted[i] > touch:
+            continue
+        speed, least = -approach.speed[i], left[0]
+        if _is_elastic(rows, restitution, i):
+            speed, least = _approach_of(rows, approach, restitution, i, h), left[1]
+        if speed > max(limit[i], least):
+            fast[i] = True
             size = 0.0
             for side in range(2):
                 for c in range(val.shape[3]):
                     size += val[i, side, 0, c] ** 2
-            energy += 0.5 * speed[i] ** 2 / size
-            returned += 0.5 * (restitution[i] * speed[i]) ** 2 / size
-    out, count = np.empty(len(body) if fast else 0, np.int64), 0
-    if fast == 0:
+            energy += 0.5 * speed**2 / size
+            returned += 0.5 * (restitution[i] * speed) ** 2 / size
+    any_fast = fast.any()
+    out, count = np.empty(len(body) if any_fast else 0, np.int64), 0
+    if not any_fast:
         return out, energy, returned
     near = np.flatnonzero(taken | (predicted <= touch))
     found = islands(body, near, np.empty(n, np.int64), np.empty(n, np.int64))
     hot = np.zeros(len(found.ptr) - 1, np.bool_)
     for j in range(len(near)):
-        i = near[j]
-        if predicted[i] <= touch and speed[i] < -max(limit[i], left):
+        if fast[near[j]]:
             hot[found.label[j]] = True
     for j in range(len(near)):
         if hot[found.label[j]]:
@@ -102,49 +167,102 @@ def fast_contacts(rows, approach, restitution, touch, left):
     return out[:count], energy, returned
 
 
-@kernel
-def impact_velocities(rows, approach, chosen, pull, falls, h, near):
-    """Times (n,) within the step at which each body is struck, and the whitened velocities (n, d) at these times.
+# ---- the time of an impact
 
-    `pull` (n, d) are the whitened accelerations of gravity. Unless bodies fall, impacts take place at the start.
+
+@kernel
+def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, timed, near):
+    """The bodies at the times at which the impact of the contacts `chosen` strikes them (`Struck`).
+
+    `pull` (n, d) are the whitened accelerations of gravity. Unless `timed`, impacts take place at the start. `near` is
+    the gap up to which slow contacts carry their bodies.
     """
-    time = _instants(rows.body, chosen, approach, h, near) if falls else np.zeros(len(approach.time))
+    n, d = approach.velocity.shape
+    time = np.zeros(n)
+    if timed:
+        time = _instants(rows, approach, flight, table, restitution, chosen, near)
     velocity = np.empty_like(approach.velocity)
-    for b in range(len(velocity)):
-        for c in range(velocity.shape[1]):
+    for b in range(n):
+        for c in range(d):
             velocity[b, c] = approach.velocity[b, c] + time[b] * pull[b, c]
-    return time, velocity
+    out = Struck(time, np.empty((n, flight.position.shape[1])), velocity, np.empty_like(approach.orientation))
+    _put_places(flight, approach, out)
+    if len(out.orientation):
+        _put_orientations(rows.body, approach, flight, table, chosen, out, (np.zeros(n, np.bool_), np.empty((2, 3))))
+    return out
+
+
+@lean
+def _put_orientations(body, approach, flight, table, chosen, struck, scratch):
+    """Writes the orientations of the bodies of the contacts `chosen`; `scratch` are flags (n,) and vectors (2, 3)."""
+    done, vectors = scratch
+    orientation, now, is_round, even = approach.orientation, struck.orientation, flight.is_round, flight.masses.even
+    for i in chosen:
+        for side in range(2):
+            b, number = body[i, side], int(table[i, FIRST + side])
+            if b < 0 or done[b]:
+                continue
+            done[b] = True
+            for c in range(4):
+                now[b, c] = orientation[b, c]
+            if struck.time[b] > 0.0 and not (is_round[number] and even[number]):
+                _rotate(approach, flight, struck, number, b, vectors)
+
+
+@lean
+def _put_places(flight, approach, struck):
+    """Writes where the bodies that take part are when they are struck."""
+    position, bodies, root, gravity = flight.position, flight.bodies, flight.masses.root, flight.masses.gravity
+    velocity, shift, time, place = approach.velocity, approach.shift, struck.time, struck.position
+    for b in range(len(time)):
+        number, t = bodies[b] if len(bodies) else b, time[b]
+        for c in range(place.shape[1]):
+            moved = root[number, c] * (shift[b, c] + t * velocity[b, c])
+            place[b, c] = position[number, c] + (moved + 0.5 * t * t * gravity[c])
+
+
+@lean
+def _rotate(approach, flight, struck, number, b, scratch):
+    """Rotates a body to when it is struck, and writes the spin of unequal moments then; `number` in the world."""
+    masses, q, time = flight.masses, struck.orientation[b], struck.time[b]
+    spin, turn, root = scratch[0], scratch[1], masses.root[number]
+    for c in range(3):
+        spin[c], turn[c] = approach.velocity[b, 3 + c] * root[3 + c], approach.shift[b, 3 + c] * root[3 + c]
+    if masses.even[number]:
+        rotate_body_steadily(q, spin, time)
+        rotate_body_steadily(q, turn, 1.0)
+        return
+    rotate_body(q, spin, masses.inertia[number], True, time, masses.scheme)
+    for c in range(3):
+        struck.velocity[b, 3 + c] = spin[c] / root[3 + c] if root[3 + c] > 0.0 else 0.0
 
 
 @kernel
-def _instants(body, chosen, approach, h, near):
+def _instants(rows, approach, flight, table, restitution, chosen, near):
     """For each island the time at which the first fast contact closes, not before the last impact of a body.
 
     It is 0 for bodies that rest on something.
     """
-    gap, predicted, speed, limit, last = (
-        approach.gap,
-        approach.predicted,
-        approach.speed,
-        approach.limit,
-        approach.time,
-    )
-    n, slow = len(last), np.empty(len(chosen), np.int64)
+    body, h = rows.body, flight.h
+    gap, predicted, speed, limit = approach.gap, approach.predicted, approach.speed, approach.limit
+    n, slow = len(approach.time), np.empty(len(chosen), np.int64)
     found, count = islands(body, chosen, np.empty(n, np.int64), np.empty(n, np.int64)), 0
     first = np.full(len(found.ptr) - 1, h)
     for j in range(len(chosen)):
         i = chosen[j]
-        if abs(speed[i]) <= limit[i]:
-            if gap[i] <= near:
-                slow[count] = i
-                count += 1
-        elif speed[i] < 0.0 and predicted[i] <= gap[i]:
-            time = 0.0
-            if gap[i] > 0.0:
-                bend = predicted[i] - gap[i] - h * speed[i]
-                square = speed[i] * speed[i] - 4.0 * bend * gap[i] / (h * h)
-                time = min(2.0 * gap[i] / (np.sqrt(max(square, 0.0)) - speed[i]), h)
+        fast = speed[i] < -limit[i] and predicted[i] <= gap[i]
+        if not fast and _is_elastic(rows, restitution, i) and predicted[i] <= 0.0:
+            fast = _approach_of(rows, approach, restitution, i, h) > limit[i]
+        if fast:
+            last = _last_impact(body, approach, i)
+            time = _closing(gap[i], speed[i], predicted[i], last, h)[0]
+            who = course_of(table, body, i)
+            if is_ball_contact(flight, who):
+                time = ball_closing(flight, approach, table, i, who, last, time)
             first[found.label[j]] = min(first[found.label[j]], time)
+        elif abs(speed[i]) <= limit[i] and gap[i] <= near:
+            slow[count] = i
+            count += 1
     resting = islands(body, slow[:count], np.empty(n, np.int64), np.empty(n, np.int64))
     carried, group = np.zeros(len(resting.ptr) - 1, np.bool_), body_islands(body, resting, n)
     for j in range(count):
@@ -152,13 +270,16 @@ def _instants(body, chosen, approach, h, near):
         # Free fall of one body alone closes a gap by h limit / 4.
         if predicted[i] - gap[i] - h * speed[i] < -PRESSED * 0.25 * h * limit[i]:
             carried[resting.label[j]] = True
-    out = last.copy()
+    out = approach.time.copy()
     for j in range(len(chosen)):
         for side in range(2):
             b = body[chosen[j], side]
             if b >= 0 and not (group[b] >= 0 and carried[group[b]]):
                 out[b] = max(out[b], first[found.label[j]])
     return out
+
+
+# ---- what it changes
 
 
 @kernel
@@ -169,31 +290,36 @@ def displace(rows, shift, gap):
 
 
 @kernel
-def change_velocity(rows, approach, before, after, time, h):
-    """Changes the whitened velocities by `after - before` (n, d) at the times `time` (n,). Writes into `approach`."""
-    body, val = rows.body, rows.val
-    velocity, shift, speed, gap, predicted = (
-        approach.velocity,
-        approach.shift,
-        approach.speed,
-        approach.gap,
-        approach.predicted,
-    )
-    struck = np.zeros(len(after), np.bool_)
-    change = after - before
+def change_velocity(rows, approach, flight, struck, after, table):
+    """Changes the whitened velocities to `after` (n, d) at the times at which bodies are struck.
+
+    Writes into `approach`: velocities and displacements of the start that lead there, and what they change at each
+    contact.
+    """
+    scratch = np.zeros(len(after), np.bool_), after - struck.velocity, np.empty(3)
+    _change_velocity(rows, approach, flight, struck, after, table, scratch)
+
+
+@lean
+def _change_velocity(rows, approach, flight, struck, after, table, scratch):
+    """As `change_velocity`; `scratch` are flags (n,) of changed bodies, changes of velocity (n, d), and a vector."""
+    body, val, time, h = rows.body, rows.val, struck.time, flight.h
+    speed, gap, predicted, kinds = approach.speed, approach.gap, approach.predicted, flight.boundaries
+    changed, change, spin = scratch
     for b in range(len(change)):
         for c in range(change.shape[1]):
-            struck[b] |= change[b, c] != 0.0
-            velocity[b, c] += change[b, c]
-            shift[b, c] -= time[b] * change[b, c]
-        if struck[b]:
+            changed[b] |= change[b, c] != 0.0
+        if changed[b]:
+            number = flight.bodies[b] if len(flight.bodies) else b
+            _change_start(approach, flight, struck, after, change, (number, b), spin)
             approach.time[b] = max(approach.time[b], time[b])
-    for i in range(len(speed)):
+    for i in range(len(body)):
         faster = closer = 0.0
+        moved = False
         for side in range(2):
             b = body[i, side]
-            if b >= 0 and struck[b]:
-                u = 0.0
+            if b >= 0 and changed[b]:
+                moved, u = True, 0.0
                 for c in range(change.shape[1]):
                     u += val[i, side, 0, c] * change[b, c]
                 faster += u
@@ -201,3 +327,66 @@ def change_velocity(rows, approach, before, after, time, h):
         speed[i] += faster
         gap[i] += closer
         predicted[i] += h * faster + closer
+        if moved and flight.exact and may_be_wrong(table, kinds, approach, i):
+            predicted[i] = ball_gap_ahead(flight, approach, table, body, i, _last_impact(body, approach, i))
+
+
+@lean
+def _change_start(approach, flight, struck, after, change, who, spin):
+    """Changes velocity and place of a body at the start, such that free motion passes through its impact.
+
+    `change` (n, d) is the change of velocity at the impact, and becomes that at the start. `who` is the number of the
+    body in the world, and of those that take part; `spin` (3,) is scratch.
+    """
+    number, b = who
+    masses, time, d = flight.masses, struck.time[b], change.shape[1]
+    if d < 6 or masses.even[number] or time == 0.0:
+        for c in range(d):
+            approach.velocity[b, c] += change[b, c]
+            approach.shift[b, c] -= time * change[b, c]
+        return
+    for c in range(3):
+        approach.velocity[b, c] += change[b, c]
+        approach.shift[b, c] -= time * change[b, c]
+    q, root = approach.orientation[b], masses.root[number]
+    for c in range(4):
+        q[c] = struck.orientation[b, c]
+    for c in range(3):
+        spin[c] = after[b, 3 + c] * root[3 + c]
+    rotate_body(q, spin, masses.inertia[number], True, -time, masses.scheme)
+    for c in range(3):
+        old = approach.velocity[b, 3 + c]
+        approach.velocity[b, 3 + c] = spin[c] / root[3 + c] if root[3 + c] > 0.0 else 0.0
+        change[b, 3 + c] = approach.velocity[b, 3 + c] - old
+
+
+@lean
+def at_touch(rows, approach, flight, struck, after, table, gap, pull, chosen):
+    """Sets gaps and speeds of the contacts `chosen` of an impact from their rows, which are those of its time.
+
+    `gap` (k,) are gaps at that time, `after` (n, d) whitened velocities after it.
+    """
+    h, body, val, time, kinds = flight.h, rows.body, rows.val, struck.time, flight.boundaries
+    for j in range(len(chosen)):
+        i, latest = chosen[j], 0.0
+        for side in range(2):
+            if body[i, side] >= 0:
+                latest = max(latest, time[body[i, side]])
+        base = rows.base[i, 0]
+        speed, begin, end = base, gap[j] - latest * base, gap[j] + (h - latest) * base
+        for side in range(2):
+            b = body[i, side]
+            if b < 0:
+                continue
+            u = fall = 0.0
+            for c in range(after.shape[1]):
+                u += val[i, side, 0, c] * after[b, c]
+                fall += val[i, side, 0, c] * pull[b, c]
+            t, left = time[b], h - time[b]
+            speed += u - t * fall
+            begin -= t * (u - 0.5 * t * fall)
+            end += left * (u + 0.5 * left * fall)
+        approach.speed[i], approach.gap[i], approach.predicted[i] = speed, begin, end
+        if may_be_wrong(table, kinds, approach, i):
+            last = _last_impact(body, approach, i)
+            approach.predicted[i] = ball_gap_ahead(flight, approach, table, body, i, last)

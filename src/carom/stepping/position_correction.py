@@ -29,6 +29,7 @@ ERROR = 0.25  # ... of the deepest overlap, to which many are
 NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
 RATE = 0.8  # fraction of an overlap that is removed per step
 SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
+SAME_VELOCITY = 1e-9  # difference, relative to the fastest body of an island, up to which it moves as one
 LEAST = 1e-6  # fraction of a displacement: islands without the energy for as much are left as they are
 
 
@@ -106,14 +107,32 @@ def _make_plan(table, earlier, force, masses, motion, lengths, plan):
     available = np.full(len(fixed), np.inf)
     for s in range(len(fixed) if falls else 0):
         available[s] = plan.energies[0, s] + SHARE * plan.energies[1, s]
-    # Islands in 3D that touch nothing fixed are left to impulses: displacing bodies that pass each other changes their
-    # angular momentum.
-    allowed = fixed if len(gravity) == 3 else np.ones_like(fixed)
+    allowed = fixed if len(gravity) == 3 else fixed | _moving_as_one(plan.island, motion[3], len(fixed))
     count = _targets(body, table, force, allowed, available, (slop, near, part * RATE), plan)
     for i in range(len(table)):
         if plan.base[i, 0] < 0.0:
             plan.base[i, 0] *= part  # the shorter the time, the smaller the displacement
     return count
+
+
+@kernel
+def _moving_as_one(island, velocity, count):
+    """Islands (count,) whose bodies all have the same velocity, of (n, d) in 2D.
+
+    Others that touch nothing fixed are left to impulses, as all are in 3D: displacing bodies that pass each other
+    changes their angular momentum.
+    """
+    out, first, fastest = np.ones(count, np.bool_), np.full(count, -1, np.int64), np.zeros(count)
+    for b in range(len(island)):
+        s = island[b]
+        if s >= 0:
+            first[s] = b if first[s] < 0 else first[s]
+            fastest[s] = max(fastest[s], abs(velocity[b, 0]), abs(velocity[b, 1]))
+    for b in range(len(island)):
+        s = island[b]
+        for c in range(2 if s >= 0 else 0):
+            out[s] &= abs(velocity[b, c] - velocity[first[s], c]) <= SAME_VELOCITY * fastest[s]
+    return out
 
 
 @kernel

@@ -19,7 +19,7 @@ from ..kernels import kernel
 from ..problem.assemble import tangents_of
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import body_islands, islands
-from ..solvers.rows import Floats, Ints, Rows, row_speed
+from ..solvers.rows import FRICTION, Floats, Ints, Rows, row_speed
 from ..world import State, World
 from .report import NO_WARM_START, WarmStart
 from .rotation import rotate_body, rotate_by
@@ -118,6 +118,8 @@ def state_problem(rows, interval, table, restitution, pull, warm_start, limits, 
     count = 0
     for i in range(len(table)):
         waits, predicted = wait if restitution[i] > 0.0 else 0.0, table[i, PREDICTED]
+        if restitution[i] == 1.0 and predicted > 0.0 and rows.bound[i, FRICTION] == 0.0:
+            waits = np.inf  # without dissipation, also after an impact: rest would take the energy of its next one
         problem.base[i, 0] += _closing_speed(rows, interval, problem.falling, predicted, waits, i)
         problem.closing[i] = predicted <= margin
         count += int(problem.closing[i])
@@ -138,7 +140,7 @@ def _closing_speed(rows, interval, falling, predicted, wait, i):
 
     `falling` (n, d) are whitened velocities at the end of that motion. Since the gap is the one at the predicted
     positions, rotation is taken into account. A contact faster than its resting speed is left to the law in the next
-    step if free motion opens it or closes it by at most `wait`.
+    step if free motion opens it or closes it by at most `wait`; any contact if `wait` is infinite.
     """
     begin, h = 0.0, interval.h
     if len(interval.time):
@@ -147,7 +149,7 @@ def _closing_speed(rows, interval, falling, predicted, wait, i):
                 begin = max(begin, interval.time[_number(interval.bodies, rows.body[i, side])])
     left = max(h - begin, LEAST_TIME * h)
     first, last = interval.speed[i], row_speed(rows, falling, i, 0) + rows.base[i, 0]
-    if first < -interval.limit[i] and predicted > -wait:
+    if (first < -interval.limit[i] and predicted > -wait) or wait == np.inf:
         # A held contact closes at its new velocity, a free one at its mean velocity.
         return max(predicted, 0.0) / left + max(-last, 0.0)
     return max(predicted / left - 0.5 * (first + (last - first) * begin / h + last), 0.0)

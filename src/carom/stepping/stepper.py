@@ -30,6 +30,7 @@ from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, Contacts, 
 from ..problem.patches import patch_shares
 from ..resolve.impulses import resolve
 from ..resolve.response import Response
+from ..settings import active_set_name
 from ..solvers.rows import Floats, Ints, row_speed
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
@@ -71,6 +72,8 @@ class Stepper:
     name: ClassVar[str]
     title: ClassVar[str]  # one line for lists
     guarantee: ClassVar[str] = ""  # what it conserves or prevents, one line for lists
+    has_active_set: ClassVar[bool] = False  # whether a run may choose which contacts are active
+    active_set: str | None = None  # one of `settings.ACTIVE_SETS`; None where there is no choice
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         self.world, self.response, self.h = world, response, step
@@ -85,6 +88,15 @@ class Stepper:
     def step(self, state: State) -> tuple[State, StepReport]:
         """The state one time step later, and the report of the step."""
         raise NotImplementedError(f"{type(self).__name__} must define step(state)")
+
+    def choose_active_set(self, name: str) -> None:
+        """Sets which contacts are active."""
+        name = active_set_name("active_set", name)
+        if not self.has_active_set:
+            raise ProblemError("active_set", name, f"no value: the stepper {self.name} does not have the choice")
+        if name == "crossing" and self.world.dimension == 2:
+            raise ProblemError("active_set", name, "end or swept in 2D")
+        self.active_set = name
 
     def memory(self) -> dict[str, np.ndarray]:
         """Arrays besides the state on which the next step depends; they are stored in checkpoints."""

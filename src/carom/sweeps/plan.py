@@ -19,12 +19,14 @@ from ..laws.own import fingerprint, is_file, law_named
 from ..resolve.response import Response
 from ..scene.model import Scene
 from ..scene.numbers import scalar
-from ..settings import STEPPERS, tolerance_number
+from ..settings import STEPPERS, active_set_name, tolerance_number
 from .measures import Column, measures_of
 from .source import Source, source_of
 
 MODES = ("grid", "list", "random")
-SETTINGS = ("duration", "step", "stepper", "restitution_model", "friction_model", "tolerance", "frame_rate")
+SETTINGS = (
+    "duration", "step", "stepper", "restitution_model", "friction_model", "tolerance", "active_set", "frame_rate",
+)  # fmt: skip
 RANGE = ("from", "to", "count", "scale")
 SCALES = ("linear", "log")
 LARGEST = 100_000  # runs of one sweep
@@ -316,6 +318,8 @@ def _check_run(law: str, options: dict[str, Any], settings: dict[str, Any], scen
             scalar(f"settings.{name}", settings[name], 0.0, above=True)
     if "tolerance" in settings:
         tolerance_number("settings.tolerance", settings["tolerance"])
+    if "active_set" in settings:
+        active_set_name("settings.active_set", settings["active_set"])
     if settings.get("stepper", STEPPERS[0]) not in STEPPERS:
         raise ProblemError.unknown("stepper", settings["stepper"], STEPPERS)
     step = settings.get("step", scene.step)

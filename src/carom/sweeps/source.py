@@ -17,7 +17,10 @@ from ..files import module_of, read_file
 from ..scene.model import Scene
 
 # Fields of a Scene that are settings of a run or its law: a sweep varies them there.
-OF_RUNS = ("law", "step", "duration", "frame_rate", "stepper", "restitution_model", "friction_model", "tolerance")
+OF_RUNS = (
+    "law", "step", "duration", "frame_rate", "stepper", "restitution_model", "friction_model", "tolerance",
+    "active_set",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
