@@ -185,7 +185,11 @@ def run_steps(
     layers = {}
     for part, h in case.each(steps, [1.0 / h for h in steps]):
         scene = vibrated_layer(pattern="hexagons", width=width, periods=periods)
-        settings: dict[str, Any] = {"step": h, "frame_rate": FRAMES * scene.frame_rate, "friction_model": SMITH_FRICTION}
+        settings: dict[str, Any] = {
+            "step": h,
+            "frame_rate": FRAMES * scene.frame_rate,
+            "friction_model": SMITH_FRICTION,
+        }
         run = part.simulate(f"step_{h:g}", scene, law, **settings)
         layers[h] = measured(run, width, periods)
     rows = [row for h, layer in layers.items() for row in _step_rows(h, layer)]

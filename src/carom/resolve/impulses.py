@@ -71,7 +71,10 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     friction = response.friction_model
     if friction is None or not contacts.friction.any() or not contacts.tangent_count:
         return _relative(normal_impulses(contacts, response, tolerance), contacts)
-    stage, target = targeted_impulses(contacts, response, tolerance)
+    if friction.coupled:
+        stage, target = targeted_impulses(contacts, response, tolerance)
+    else:
+        stage, target = normal_impulses(contacts, response, tolerance), np.zeros(0)
     if not stage.normal.any():  # nothing approaches, or the law is `none`: nothing bounds friction
         return _relative(stage, contacts)
     still = np.zeros((contacts.count, contacts.tangent_count))

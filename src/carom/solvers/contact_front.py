@@ -42,7 +42,7 @@ def sweep_front(lay, whole, touching, tolerance, visits):
     return sweeps
 
 
-@kernel
+@kernel(fastmath=LOOSE, slp=True)
 def _sweep(lay, whole, chosen, marks, now, tolerance):
     """One sweep over those of the contacts `chosen` with a body that has moved since they were seen.
 
