@@ -7,16 +7,14 @@ import hashlib
 import json
 import os
 import stat
-import sys
 import tempfile
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..files import atomic_path
+from ..files import atomic_path, user_cache
 
-FOLDER_VARIABLE = "CAROM_CACHE_DIR"
 SUFFIX = ".kernel"
 NESTED = ".nested.kernel"  # ending of a version that Python cannot call (see `nested.py`)
 KEEP_DAYS = 60.0  # without use, after which a file is removed
@@ -24,12 +22,9 @@ KEEP_DAYS = 60.0  # without use, after which a file is removed
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder of the compiled kernels: $CAROM_CACHE_DIR, the user's cache folder, a temporary one, or None."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    candidates = [Path(chosen)] if chosen else [_user_cache() / "carom" / "kernels"]
+    """The folder of the compiled kernels: `kernels` in `user_cache`, a temporary folder, or None."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    candidates.append(Path(tempfile.gettempdir()) / f"carom-kernels-{user}")
-    for folder in candidates:
+    for folder in (user_cache() / "kernels", Path(tempfile.gettempdir()) / f"carom-kernels-{user}"):
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if os.access(folder, os.W_OK | os.X_OK) and _is_safe(folder):
@@ -45,15 +40,6 @@ def _is_safe(folder: Path) -> bool:
         return True
     facts = folder.stat()
     return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _user_cache() -> Path:
-    home = Path(os.path.expanduser("~"))
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
 
 
 def digest(text: str) -> str:
