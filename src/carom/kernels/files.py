@@ -17,6 +17,7 @@ from ..files import atomic_path, user_cache
 
 SUFFIX = ".kernel"
 NESTED = ".nested.kernel"  # ending of a version that Python cannot call (see `nested.py`)
+SHIPPED = Path(__file__).with_name("shipped")  # the kernels of the package itself (see `shipped.py`)
 KEEP_DAYS = 60.0  # without use, after which a file is removed
 
 
@@ -59,8 +60,9 @@ def read(path: Path) -> tuple[dict[str, Any], bytes] | None:
         data = path.read_bytes()
     except OSError:
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # for prune
+    if path.parent != SHIPPED:
+        with contextlib.suppress(OSError):
+            os.utime(path)  # for prune
     checksum, _, rest = data.partition(b"\n")
     if hashlib.sha256(rest).hexdigest().encode() == checksum:
         facts, _, code = rest.partition(b"\n")
@@ -86,9 +88,10 @@ def prune(folder: Path, days: float = KEEP_DAYS) -> None:
 
 
 def remove(path: Path) -> None:
-    """Removes a file if it exists and the system allows it (Windows does not while another process reads it)."""
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
+    """Removes a file of the user's cache if the system allows it (Windows does not while another process reads it)."""
+    if path.parent != SHIPPED:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def lock(path: Path) -> int | None:
