@@ -29,12 +29,13 @@ class KernelBuildHook(BuildHookInterface):
             kernels.mkdir()
             machine = platform.machine().lower()
             default = "x86-64-v3" if machine in ("x86_64", "amd64") else "generic"
+            paths = filter(None, [str(Path(self.root, "src")), os.environ.get("PYTHONPATH")])
             settings = {
                 "CAROM_CACHE_DIR": folder.name,
                 "NUMBA_CPU_NAME": os.environ.get("CAROM_BUILD_BASELINE", default),
                 "NUMBA_CPU_FEATURES": "",  # those that the name stands for
                 "PYTHONHASHSEED": "0",
-                "PYTHONPATH": str(Path(self.root, "src")),
+                "PYTHONPATH": os.pathsep.join(paths),
             }
             families = [] if FAMILIES == ["1"] else FAMILIES
             build = "import pathlib, sys; from carom.kernels import shipped; "

@@ -184,9 +184,7 @@ def test_a_kernel_calls_the_version_for_python_where_there_is_one(folder, monkey
     assert result(imported(monkeypatch).direct, 2.0) == (7.0, False)
 
 
-LONG = "\n".join(
-    f"        y[i] = np.{f}(y[i] + {k}.0)" for k, f in enumerate(["sin", "cos", "exp", "tanh", "arctan"] * 5)
-)
+LONG = "\n".join(f"        y[i] = (y[i] + {k}.0) * y[i]" for k in range(60))  # instructions: more than are copied
 LINKED = f"""
 import numpy as np
 from carom.kernels import kernel
