@@ -17,7 +17,7 @@ FAMILIES = os.environ.get("CAROM_BUILD_KERNELS", "").split()
 
 
 class KernelBuildHook(BuildHookInterface):
-    """Compiles the kernels into a temporary folder, which becomes `carom/kernels/shipped` of the wheel."""
+    """Compiles the kernels into a temporary folder, which becomes `carom/kernels/compiled` of the wheel."""
 
     def dependencies(self):
         return list(self.metadata.core.dependencies) if FAMILIES else []
@@ -25,7 +25,7 @@ class KernelBuildHook(BuildHookInterface):
     def initialize(self, version, build_data):
         if version == "standard" and FAMILIES:
             folder = self.folder = tempfile.TemporaryDirectory(prefix="carom-kernels-")
-            kernels = Path(folder.name, "shipped")
+            kernels = Path(folder.name, "compiled")
             kernels.mkdir()
             machine = platform.machine().lower()
             default = "x86-64-v3" if machine in ("x86_64", "amd64") else "generic"
@@ -42,7 +42,7 @@ class KernelBuildHook(BuildHookInterface):
             build += "shipped.build(pathlib.Path(sys.argv[1]), sys.argv[2:])"
             command = [sys.executable, "-c", build, kernels, *families]
             subprocess.run(command, env={**os.environ, **settings}, check=True)
-            build_data["force_include"][str(kernels)] = "carom/kernels/shipped"
+            build_data["force_include"][str(kernels)] = "carom/kernels/compiled"
             build_data["pure_python"] = False
             python = f"cp{sys.version_info.major}{sys.version_info.minor}"
             # Machine code of kernels is linked to nothing but the functions of the process that loads it.

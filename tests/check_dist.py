@@ -45,7 +45,7 @@ FIRST_USES = {  # of a wheel with kernels, with the processor seconds that they 
     "a pool break": (["carom", "run", "pool_break", "-o", "break.h5"], 3.0),
     "a 3D run, friction": (["carom", "run", "sliding_box", "-o", "sliding.h5"], 4.0),
 }
-SHIPPED = "carom/kernels/shipped/"
+SHIPPED = "carom/kernels/compiled/"
 
 
 def main(folder: str, *interpreters: str) -> None:

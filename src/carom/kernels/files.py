@@ -17,7 +17,7 @@ from ..files import atomic_path, user_cache
 
 SUFFIX = ".kernel"
 NESTED = ".nested.kernel"  # ending of a version that Python cannot call (see `nested.py`)
-SHIPPED = Path(__file__).with_name("shipped")  # the kernels of the package itself (see `shipped.py`)
+SHIPPED = Path(__file__).with_name("compiled")  # the kernels of the package itself (see `shipped.py`)
 KEEP_DAYS = 60.0  # without use, after which a file is removed
 
 

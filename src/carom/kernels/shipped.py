@@ -1,7 +1,7 @@
 """Machine code that comes with the package: kernels that were compiled when its wheel was built.
 
 `CAROM_BUILD_KERNELS=1` lets the build of a wheel (`hatch_build.py`) compile the kernels of the manifest for a baseline
-of processors and put the files into the folder `shipped` of this package. They serve where Python, Numba, LLVM and the
+of processors and put the files into the folder `compiled` of this package. They serve where Python, Numba, LLVM and the
 settings of Numba are those of the build and the processor has what the baseline demands. Everywhere else kernels are
 compiled and kept in the user's cache, which is asked first. Files of the package are read; they are never written,
 touched or removed.
