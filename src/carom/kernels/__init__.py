@@ -33,7 +33,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 from ..errors import ProblemError
-from . import files, linking, shipped
+from . import files, hooks, linking, shipped
 from .digest import dependencies, options_text
 from .files import cache_folder
 from .nested import is_nested, nested, separate_versions
@@ -62,7 +62,7 @@ def kernel(function: Any = None, *, slp: bool = False, **options: Any) -> Any:
         return lambda given: kernel(given, slp=slp, **options)
     # The C wrapper, which only function pointers need, is left out: it costs compile time.
     made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
-    if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
+    if isinstance(made, Dispatcher) and hooks.fit(made):  # no dispatcher with NUMBA_DISABLE_JIT
         setattr(made, "_cache", KernelCache(function, options_text(options) + "slp" * slp))  # noqa: B010
         setattr(made, "get_call_template", partial(_call_from_kernel, made.get_call_template))  # noqa: B010
         separate_versions(made)
@@ -183,8 +183,8 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 # Without the listing of types, which is text for readers and contains addresses.
                 content = tuple("" if isinstance(part, str) else part for part in data._reduce())
                 files.write(path, facts, pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL))
-        except (OSError, ProblemError):
-            pass  # a full disk: the kernel is compiled again next time
+        except (OSError, ProblemError, AttributeError):
+            pass  # a full disk, or a library of Numba without `_final_module`: it is compiled again next time
         finally:
             self.unlock()
         if KernelCache.observer:
