@@ -23,7 +23,7 @@ FILMS := "cradle_3d --to 4" "pool_break_3d --to 4 --camera elevation=28" "card_h
 	"rube_goldberg --speed 4"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long fuzz bench lint format docs dist dist-check stills films clean
+.PHONY: help demo test test-long fuzz bench lint format docs dist dist-check dist-kernels stills films clean
 
 help: ## print this list
 	@echo "Carom: simultaneous impact of rigid bodies"
@@ -78,6 +78,12 @@ dist: $(VENV)/.installed-dev ## wheel and sdist in dist/; the wheel is built fro
 
 dist-check: dist ## installs the wheel, read-only and with an empty kernel cache, for each of PYTHONS, and runs it
 	@$(BIN)/python tests/check_dist.py dist $(PYTHONS)
+
+# The environment of the project builds them, so that the kernels are those of its Numba.
+dist-kernels: $(VENV)/.installed-dev ## the wheel with compiled kernels for this Python and platform in dist/, minutes
+	@$(PIP) "hatchling>=1.21"
+	@CAROM_BUILD_KERNELS=$${CAROM_BUILD_KERNELS:-1} $(BIN)/python -m build --no-isolation --wheel --outdir dist/kernels .
+	@$(BIN)/python tests/check_dist.py dist/kernels $(PYTHON)
 
 stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS="dolls repose" makes some of them
 	@for still in $(STILLS); do \

@@ -1,15 +1,17 @@
 """Checks wheel and sdist as a user meets them: `python tests/check_dist.py dist [INTERPRETER ...]`.
 
-Both archives must have exactly the files under version control. For each interpreter the wheel is installed into an
-empty environment, which is then made read-only, and used from a folder outside the repository with an empty kernel
-cache: `carom doctor`, Newton's cradle, a run in 3D with its check and picture, a new scene. At the end the
-environment must have the files that it had before. Needs an index of packages. Not a test of the suite: it takes
-minutes per interpreter.
+Both archives must have exactly the files under version control, and a wheel with compiled kernels those, too. For each
+interpreter the wheel is installed into an empty environment, which is then made read-only, and used without a network
+from a folder outside the repository with an empty kernel cache: `carom doctor`, Newton's cradle, a run in 3D with its
+check and picture, a new scene. At the end the environment must have the files that it had before. With the kernels of
+a wheel nothing may be compiled, and the commands of FIRST_USES have to keep their time. Needs an index of packages.
+Not a test of the suite: it takes minutes per interpreter.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import stat
 import subprocess
@@ -37,25 +39,37 @@ USES = {
     "a new scene": ["carom", "new", "first.toml"],
     "its validation": ["carom", "validate", "first.toml"],
 }
+README_BLOCK = (ROOT / "README.md").read_text(encoding="utf-8").split("```python\n")[1].partition("```")[0]
+FIRST_USES = {  # of a wheel with kernels, with the processor seconds that they may take
+    "the README's block": (["python", "-c", README_BLOCK], 2.0),
+    "a pool break": (["carom", "run", "pool_break", "-o", "break.h5"], 3.0),
+    "a 3D run, friction": (["carom", "run", "sliding_box", "-o", "sliding.h5"], 4.0),
+}
+SHIPPED = "carom/kernels/compiled/"
 
 
 def main(folder: str, *interpreters: str) -> None:
-    (wheel,), (sdist,) = Path(folder).glob("*.whl"), Path(folder).glob("*.tar.gz")
-    check_contents(wheel, sdist)
+    (wheel,) = Path(folder).glob("*.whl")
+    check_contents(wheel, next(Path(folder).glob("*.tar.gz"), None))
     for interpreter in interpreters or (sys.executable,):
         check_install(wheel.resolve(), interpreter)
 
 
-def check_contents(wheel: Path, sdist: Path) -> None:
+def check_contents(wheel: Path, sdist: Path | None) -> None:
     """Nothing is missing and nothing is superfluous, compared with the files under version control."""
     tracked = set(subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split())
-    with tarfile.open(sdist) as archive:
-        packed = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
-    aside = {name for name in tracked if name.startswith((".ci/", ".github/", ".pre-commit"))}
-    compare(sdist.name, packed, tracked - aside)
-    with zipfile.ZipFile(wheel) as archive:
-        files = {name for name in archive.namelist() if ".dist-info/" not in name}
+    if sdist is not None:
+        with tarfile.open(sdist) as archive:
+            packed = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO"}
+        aside = {name for name in tracked if name.startswith((".ci/", ".github/", ".pre-commit"))}
+        compare(sdist.name, packed, tracked - aside)
+    files = {name for name in names_of(wheel) if ".dist-info/" not in name and not name.startswith(SHIPPED)}
     compare(wheel.name, files, {name.removeprefix("src/") for name in tracked if name.startswith("src/")})
+
+
+def names_of(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
 
 
 def compare(archive: str, found: set[str], expected: set[str]) -> None:
@@ -72,12 +86,14 @@ def check_install(wheel: Path, interpreter: str) -> None:
         subprocess.run([interpreter, "-m", "venv", environment], check=True)
         scripts = environment / ("Scripts" if os.name == "nt" else "bin")
         pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", "--quiet", wheel], check=True)
+        subprocess.run([*pip, "download", "--quiet", "--dest", home / "wheels", wheel], check=True)
+        offline = ["--no-index", "--find-links", home / "wheels"]
+        subprocess.run([*pip, "install", "--quiet", *offline, wheel], check=True)
         subprocess.run([*pip, "check"], check=True)
         set_writable(environment, False)
         before = snapshot(environment)
         try:
-            use(scripts, home)
+            use(scripts, home, any(name.startswith(SHIPPED) for name in names_of(wheel)))
             if snapshot(environment) != before:
                 sys.exit(f"{interpreter}: the installation was written to")
         finally:
@@ -85,7 +101,8 @@ def check_install(wheel: Path, interpreter: str) -> None:
     print(f"{interpreter}: passed")
 
 
-def use(scripts: Path, home: Path) -> None:
+def use(scripts: Path, home: Path, kernels: bool) -> None:
+    """Runs the commands. With the kernels of a wheel none of them may compile anything or take too long."""
     work, cache = home / "work", home / "cache"
     work.mkdir()
     cache.mkdir()
@@ -93,14 +110,24 @@ def use(scripts: Path, home: Path) -> None:
     variables = inherited | {"HOME": str(home), "XDG_CACHE_HOME": str(cache), "LOCALAPPDATA": str(cache)}
     # Permissions bind root only without this capability.
     drop = ["setpriv", "--bounding-set", "-dac_override"] if hasattr(os, "getuid") and os.getuid() == 0 else []
-    for label, command in USES.items():
-        start = time.perf_counter()
+    drop += ["unshare", "--net"] if drop and shutil.which("unshare") else []
+    uses = {**(FIRST_USES if kernels else {}), **{label: (command, None) for label, command in USES.items()}}
+    for label, (command, limit) in uses.items():
+        start, before = time.perf_counter(), processor_seconds()
         program = [*drop, scripts / command[0], *command[1:]]
         done = subprocess.run(program, cwd=work, env=variables, capture_output=True, text=True)
-        verdict = "FAILED" if done.returncode else "ok"
-        print(f"  {label:20} {verdict}  {time.perf_counter() - start:.0f} s", flush=True)
-        if done.returncode:
-            sys.exit(done.stdout + done.stderr)
+        took = processor_seconds() - before
+        late = limit is not None and took > limit
+        compiled = sorted(path.name for path in cache.rglob("*.kernel")) if kernels else []
+        verdict = "FAILED" if done.returncode or late or compiled else "ok"
+        print(f"  {label:20} {verdict}  {time.perf_counter() - start:.1f} s, processor {took:.1f} s", flush=True)
+        if verdict != "ok":
+            sys.exit(f"{done.stdout}{done.stderr}at most {limit} s; compiled: {compiled}")
+
+
+def processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def set_writable(folder: Path, writable: bool) -> None:

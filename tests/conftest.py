@@ -24,18 +24,22 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 collect_ignore = ["test_benchmarks.py", "test_fuzz.py"] if os.name == "nt" else []
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Marks as `long` the cases of tests marked `covering` that the fast suite leaves out."""
-    tests = {}
-    for item in items:
-        if item.get_closest_marker("covering") and not item.get_closest_marker("long"):
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in tests.values():
-        kept = set(covering([case.callspec.params for case in cases]))
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc):
+    """Of a test marked `covering`, the fast suite builds only the cases that it runs; elsewhere the others are `long`.
+
+    The cases that are left out are a third of all, and to build and deselect them took seconds in each process.
+    """
+    yield
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    if "covering" in marks and "long" not in marks:
+        cases = [case for case in metafunc._calls if "long" not in {mark.name for mark in case.marks}]
+        kept = set(covering([case.params for case in cases]))
         for number, case in enumerate(cases):
             if number not in kept:
-                case.add_marker(pytest.mark.long)
+                case.marks.append(pytest.mark.long.mark)
+        if metafunc.config.option.markexpr == "not long":
+            metafunc._calls = [case for number, case in enumerate(cases) if number in kept]
 
 
 def covering(cases):

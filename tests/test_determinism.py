@@ -15,7 +15,7 @@ from benchmarks.state_hashes import resumed_hash, run_hash
 import carom
 from carom.cli.errors import run
 from carom.cli.main import app
-from carom.kernels.files import FOLDER_VARIABLE
+from carom.files import CACHE
 from carom.scenes import make_scene
 from carom.towers import Tower
 
@@ -80,7 +80,7 @@ def test_a_resumed_tower_has_the_same_bits(tmp_path, monkeypatch):
 def test_the_same_bits_with_an_empty_and_a_full_kernel_cache(tmp_path):
     """Kernels that are compiled and kernels that are loaded from disk, each in a process of its own."""
     cases = ["pool_break {'rows': 4} 150 {'law': 'gr'}", "box_stack {'boxes': 5} 100 {}", "tower diamond 3"]
-    environment = {**os.environ, FOLDER_VARIABLE: str(tmp_path / "kernels")}
+    environment = {**os.environ, CACHE: str(tmp_path / "kernels")}
     found = []
     for name in ("cold.json", "warm.json"):
         command = [sys.executable, "-m", "benchmarks.state_hashes", name, *cases]

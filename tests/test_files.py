@@ -1,11 +1,13 @@
-"""Atomic writing of files."""
+"""Atomic writing of files, and the folder of what is kept between runs."""
 
 from __future__ import annotations
+
+import sys
 
 import pytest
 
 from carom import ProblemError
-from carom.files import atomic_path, write_text
+from carom.files import atomic_path, user_cache, write_text
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -51,3 +53,24 @@ def test_errors_of_the_system_name_the_target(tmp_path):
 def test_text_is_utf8(tmp_path):
     write_text(tmp_path / "a.txt", "Größe\n")
     assert (tmp_path / "a.txt").read_bytes() == "Größe\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("platform", "place"),
+    [("linux", "home/.cache"), ("darwin", "home/Library/Caches"), ("win32", "home/AppData/Local")],
+)
+def test_kernels_and_grids_have_one_folder_which_one_variable_moves(monkeypatch, tmp_path, platform, place):
+    from carom.geometry import distance_grid
+    from carom.kernels import files
+
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr("os.path.expanduser", lambda path: str(tmp_path / "home"))
+    for name in ("CAROM_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    assert user_cache() == tmp_path / place / "carom"
+    monkeypatch.setenv("CAROM_CACHE", str(tmp_path / "old"))  # the name that grids used to have
+    assert user_cache() == tmp_path / place / "carom"
+    monkeypatch.setenv("CAROM_CACHE_DIR", str(tmp_path / "own"))
+    assert user_cache() == tmp_path / "own"
+    assert distance_grid._file("key").is_relative_to(tmp_path / "own")
+    assert files.cache_folder.__wrapped__() == tmp_path / "own" / "kernels"

@@ -17,13 +17,14 @@ _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
 _RUN = _RESOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
-_EVERYWHERE = {"errors", "files", "hdf5", "kernels", "shown"}
+_EVERYWHERE = {"errors", "files", "hdf5", "kernels", "late", "shown"}
 _COMMANDS = {"draw", "engines", "exporting", "play", "reproduce", "resuming", "sweeps", "testing", "towers"}
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
     "hdf5": set(),  # the structure of HDF5 files
     "kernels": {"errors", "files"},  # compilation and its cache
+    "late": set(),  # stands for a module that is slow to import
     "shown": set(),  # names the module below, which it imports when a notebook asks
     "notebook": _STUDY | {"draw", "towers"},
     "draw.style": set(),  # the style of all figures: a leaf, although the rest of draw reads runs

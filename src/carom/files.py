@@ -20,7 +20,23 @@ from typing import Any
 from .errors import ProblemError
 
 FACTOR = "CAROM_LIMITS"  # environment variable: multiplies all limits on the sizes of files and of what they declare
+CACHE = "CAROM_CACHE_DIR"  # environment variable: the folder of all that is kept between runs
 LARGEST_FILE = 64 << 20  # bytes
+
+
+def user_cache() -> Path:
+    """The folder of compiled kernels and distance grids: $CAROM_CACHE_DIR, or `carom` in the user's cache folder."""
+    chosen = os.environ.get(CACHE)
+    if chosen:
+        return Path(chosen)
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return base / "carom"
 
 
 def limit(number: int) -> int:

@@ -23,7 +23,8 @@ LYING = Rotation.from_euler("x", 90.0, degrees=True).as_matrix()  # a cylinder's
 @pytest.fixture(autouse=True, scope="module")
 def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CAROM_CACHE", str(tmp_path_factory.mktemp("grids")))
+        folder = tmp_path_factory.mktemp("grids")
+        patch.setattr("carom.geometry.distance_grid.user_cache", lambda: folder)
         yield
 
 

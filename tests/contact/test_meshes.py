@@ -56,7 +56,8 @@ SHAPES = {
 @pytest.fixture(autouse=True, scope="module")
 def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CAROM_CACHE", str(tmp_path_factory.mktemp("grids")))
+        folder = tmp_path_factory.mktemp("grids")
+        patch.setattr("carom.geometry.distance_grid.user_cache", lambda: folder)
         yield
 
 

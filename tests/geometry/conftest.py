@@ -8,7 +8,7 @@ def own_cache(tmp_path, monkeypatch):
     """Grids go to a folder of the test, which it may damage, and none comes from the memory of another test."""
     from carom.geometry import distance_grid, meshes
 
-    monkeypatch.setenv("CAROM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(distance_grid, "user_cache", lambda: tmp_path / "cache")
     monkeypatch.setattr(distance_grid, "_grids", {})
     monkeypatch.setattr(meshes, "_made", {})
     return tmp_path / "cache"

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..catalogue import Entry
 from ..errors import ProblemError
+from ..late import sparse as sp
 from ..laws import Law
 from ..problem.problem import ImpactProblem, Symmetry
 from ..problem.solution import ENERGY_BOUND, MOMENTUM_BOUND, SPEED_BOUND, ImpactSolution, momentum_violation

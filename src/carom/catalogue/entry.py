@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from ..errors import ProblemError
+from ..late import sparse as sp
 from ..problem.problem import ImpactProblem, Symmetry
 from ..solvers.rows import Floats
 

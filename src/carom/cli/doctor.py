@@ -150,7 +150,16 @@ def _kernels(compiled: int) -> dict[str, str]:
     folder = cache_folder()
     state = f"{compiled} compiled just now" if compiled else "warm: nothing had to be compiled"
     place = str(folder) if folder else "no folder is writable, so nothing is kept: set CAROM_CACHE_DIR"
-    return {"kernel cache": place, "kernels": state}
+    return {"kernel cache": place, "kernels of the package": _shipped(), "kernels": state}
+
+
+def _shipped() -> str:
+    """The compiled kernels that came with the package, and whether this machine can use them."""
+    from ..kernels.shipped import built, unsuitable
+
+    if not built():
+        return "none: kernels are compiled when they are needed first"
+    return f"{built()['kernels']} for {built()['baseline']}" + (f", not used: {unsuitable()}" if unsuitable() else "")
 
 
 def _compiled(families: dict[str, tuple[int, int]]) -> dict[str, str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import typer
+import typer.main
 
 from ..errors import ProblemError, printable
 
@@ -19,6 +21,8 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE
 def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
     """Runs the application with `arguments` (default: those of the process) and returns its exit code."""
     try:
+        if isinstance(command, typer.Typer):
+            command = _built(command)
         code = command(args=arguments, prog_name="carom", standalone_mode=False)
         if code == INTERRUPTED:  # newer versions of Typer report an interrupt by this code
             raise KeyboardInterrupt
@@ -44,6 +48,13 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
         if text is None:
             raise
         return _say(text(), USAGE)
+
+
+@cache
+def _built(app: typer.Typer) -> Callable[..., Any]:
+    """The parser of an application, which Typer would build again for each command: it takes longer than most do."""
+    built: Callable[..., Any] = typer.main.get_command(app)
+    return built
 
 
 def _say(message: str, code: int) -> int:

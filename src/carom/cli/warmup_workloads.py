@@ -109,7 +109,7 @@ def _impacts(law: str) -> None:
     for entry in catalogue.entries():
         if entry.problem.contact_count <= SMALL_IMPACT:
             with contextlib.suppress(Exception):  # a law may refuse a problem
-                solve_impact(entry.problem, law)
+                solve_impact(entry.problem, law).audit()
 
 
 def _lattice(side: int = 12) -> None:

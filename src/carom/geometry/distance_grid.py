@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
-from ..files import atomic_path
+from ..files import atomic_path, user_cache
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 from .shapes import Grid
@@ -116,15 +115,6 @@ def make_tree(corners: Floats) -> Tree:
 # ---- grids on disk; a file that cannot be read or written is not an error
 
 
-def cache_folder() -> Path:
-    """The folder of stored grids: CAROM_CACHE, or `carom` in XDG_CACHE_HOME, or ~/.cache/carom."""
-    own = os.environ.get("CAROM_CACHE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "carom"
-
-
 def fetch(key: str, shape: tuple[int, ...]) -> Floats | None:
     """The values stored under a key; None if there are none, or if the checksums of the file do not match."""
     try:
@@ -139,7 +129,7 @@ def fetch(key: str, shape: tuple[int, ...]) -> Floats | None:
 
 def keep(key: str, value: Floats) -> None:
     """Stores the values atomically, since another process may read at the same time."""
-    with contextlib.suppress(OSError, RuntimeError, ProblemError):  # RuntimeError: there is no home folder
+    with contextlib.suppress(OSError, ProblemError):
         file = _file(key)
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(file) as part:
@@ -147,7 +137,7 @@ def keep(key: str, value: Floats) -> None:
 
 
 def _file(key: str) -> Path:
-    return cache_folder() / "distance" / f"{key}.npz"
+    return user_cache() / "distance" / f"{key}.npz"
 
 
 # ---- kernels: nearest triangles, and crossings of lines

@@ -15,7 +15,6 @@ import gc
 import json
 import pickle
 import re
-import sys
 import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -24,9 +23,7 @@ from time import perf_counter, process_time
 from types import FunctionType
 from typing import Any
 
-import llvmlite
 import numba
-import numpy as np
 from numba import types
 from numba.core import compiler, config, errors, event, sigutils
 from numba.core.caching import _Cache
@@ -36,7 +33,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 from ..errors import ProblemError
-from . import files, linking, operators
+from . import files, hooks, linking, shipped
 from .digest import dependencies, options_text
 from .files import cache_folder
 from .nested import is_nested, nested, separate_versions
@@ -65,7 +62,7 @@ def kernel(function: Any = None, *, slp: bool = False, **options: Any) -> Any:
         return lambda given: kernel(given, slp=slp, **options)
     # The C wrapper, which only function pointers need, is left out: it costs compile time.
     made: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
-    if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT
+    if isinstance(made, Dispatcher) and hooks.fit(made):  # no dispatcher with NUMBA_DISABLE_JIT
         setattr(made, "_cache", KernelCache(function, options_text(options) + "slp" * slp))  # noqa: B010
         setattr(made, "get_call_template", partial(_call_from_kernel, made.get_call_template))  # noqa: B010
         separate_versions(made)
@@ -153,11 +150,11 @@ class KernelCache(_Cache):  # type: ignore[misc]
         """The compiled version of a signature, or None, with a lock that lasts until it is compiled."""
         target_context.refresh()
         path, plain = self._path_of(sig)
-        if path is None:
-            return None
-        path = files.existing(path)
-        found = files.read(path)
+        found = files.read(path) if path else None
         if not found:
+            path, _ = self._path_of(sig, own=True)
+            if path is None:
+                return None
             with _clock:
                 lock = files.lock(path)
             found = files.read(path)  # another process may have compiled it meanwhile
@@ -165,6 +162,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 self.locks[path] = lock  # Numba compiles now, and save_overload or a failure frees the lock
                 return None
             files.unlock(path, lock)
+        assert path is not None
         loaded = _load(path, found, target_context)
         if loaded is None:  # whatever is wrong with the file, the kernel can be compiled again
             files.remove(path)
@@ -174,7 +172,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        path, plain = self._path_of(sig)
+        path, plain = self._path_of(sig, own=True)
         if path is None:
             return
         try:
@@ -182,9 +180,11 @@ class KernelCache(_Cache):  # type: ignore[misc]
                 facts = {"seconds": round(_clock.last, 2), "needs": _called(data), "links": linking.links(data)}
                 facts["nested"] = is_nested()
                 linking.separate(data, path.name)
-                files.write(path, facts, pickle.dumps(data._reduce(), protocol=pickle.HIGHEST_PROTOCOL))
-        except (OSError, ProblemError):
-            pass  # a full disk: the kernel is compiled again next time
+                # Without the listing of types, which is text for readers and contains addresses.
+                content = tuple("" if isinstance(part, str) else part for part in data._reduce())
+                files.write(path, facts, pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL))
+        except (OSError, ProblemError, AttributeError):
+            pass  # a full disk, or a library of Numba without `_final_module`: it is compiled again next time
         finally:
             self.unlock()
         if KernelCache.observer:
@@ -195,47 +195,43 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if self.locks:
             files.unlock(*self.locks.popitem())
 
-    def path(self, plain: list[Any]) -> Path | None:
-        """The file of a signature, given as plain data (see `signatures.py`)."""
-        return self._path(json.dumps(plain) + meaning(["tuple", *plain]))
+    def path(self, plain: list[Any], own: bool = False) -> Path | None:
+        """The file of a signature, given as plain data (see `signatures.py`): one that exists, or where to write it.
 
-    def _path_of(self, sig: Any) -> tuple[Path | None, Any]:
+        The package may have one too, unless `own` asks for that of the user's cache.
+        """
+        return self._path(json.dumps(plain) + meaning(["tuple", *plain]), own)
+
+    def _path_of(self, sig: Any, own: bool = False) -> tuple[Path | None, Any]:
         args, _ = sigutils.normalize_signature(sig)
         try:
             plain = [encode(arg) for arg in args]
         except Unsupported:
-            return self._path(re.sub(r" at 0x[0-9a-f]+", "", str(args))), None
+            return self._path(re.sub(r" at 0x[0-9a-f]+", "", str(args)), own), None
         try:
-            return self.path(plain), plain
+            return self.path(plain, own), plain
         except (ImportError, AttributeError, Unsupported):
             return None, None  # a class or kernel that is local to a function: it has no name to tell versions apart
 
-    def _path(self, signature: str) -> Path | None:
-        folder = cache_folder() if self.enabled else None
-        if folder is None:
+    def _path(self, signature: str, own: bool) -> Path | None:
+        if not self.enabled:
             return None
-        text = "\n".join([_platform(), name_of(self.function), self.options, signature, dependencies(self.function)])
-        return folder / f"{self._file_name()}-{files.digest(text)}{files.NESTED if is_nested() else files.SUFFIX}"
+        parts = (name_of(self.function), self.options, signature, dependencies(self.function))
+        ending = files.NESTED if is_nested() else files.SUFFIX
+
+        def file(folder: Path, key: str) -> Path:
+            text = "\n".join([key, *parts])
+            return files.existing(folder / f"{self._file_name()}-{files.digest(text)}{ending}")
+
+        folder, shipped_key = cache_folder(), shipped.shipped_key()
+        mine = file(folder, shipped.key()) if folder else None
+        if own or shipped_key is None or (mine and mine.exists()):
+            return mine
+        theirs = file(files.SHIPPED, shipped_key)
+        return theirs if theirs.exists() else mine
 
     def _file_name(self) -> str:
         return name_of(self.function).replace(":", ".").replace("<locals>.", "").replace("<lambda>", "lambda")
-
-
-def _platform() -> str:
-    """All that machine code depends on besides the source: versions, processor, and settings of Numba."""
-    global _PLATFORM
-    if not _PLATFORM:
-        from numba.core.registry import cpu_target
-
-        versions = (numba.__version__, llvmlite.__version__, np.__version__, sys.version)
-        settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.USING_SVML)
-        codegen = cpu_target.target_context.codegen().magic_tuple()
-        built_in = (linking.SMALL, operators.VERSION)
-        _PLATFORM = repr((built_in, versions, str(settings), config.DEBUGINFO_DEFAULT, codegen))
-    return _PLATFORM
-
-
-_PLATFORM = ""
 
 
 _loaded: dict[Path, Any] = {}  # kernels that were loaded, by their files
@@ -246,7 +242,7 @@ def _load(path: Path, found: tuple[dict[str, Any], bytes], target_context: Any) 
     if path not in _loaded:
         try:
             for name, symbol in found[0]["links"].items():
-                other = path.with_name(name)
+                other = _beside(path, name)
                 linked = _loaded.get(other) or _load(other, files.read(other) or ({}, b""), target_context)
                 if linked is None or linked.fndesc.llvm_func_name != symbol:  # it has been compiled again since
                     return None
@@ -256,6 +252,12 @@ def _load(path: Path, found: tuple[dict[str, Any], bytes], target_context: Any) 
         except Exception:  # a damaged file, or one of another version of Numba: the kernel is compiled again
             return None
     return _loaded[path]
+
+
+def _beside(path: Path, name: str) -> Path:
+    """The file of this name beside `path`, or in the package, which kernels of the user's cache may be linked to."""
+    other = path.with_name(name)
+    return other if other.exists() else files.SHIPPED / name
 
 
 def _called(data: Any) -> list[Any]:

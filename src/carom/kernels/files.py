@@ -7,29 +7,25 @@ import hashlib
 import json
 import os
 import stat
-import sys
 import tempfile
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..files import atomic_path
+from ..files import atomic_path, user_cache
 
-FOLDER_VARIABLE = "CAROM_CACHE_DIR"
 SUFFIX = ".kernel"
 NESTED = ".nested.kernel"  # ending of a version that Python cannot call (see `nested.py`)
+SHIPPED = Path(__file__).with_name("compiled")  # the kernels of the package itself (see `shipped.py`)
 KEEP_DAYS = 60.0  # without use, after which a file is removed
 
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder of the compiled kernels: $CAROM_CACHE_DIR, the user's cache folder, a temporary one, or None."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    candidates = [Path(chosen)] if chosen else [_user_cache() / "carom" / "kernels"]
+    """The folder of the compiled kernels: `kernels` in `user_cache`, a temporary folder, or None."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    candidates.append(Path(tempfile.gettempdir()) / f"carom-kernels-{user}")
-    for folder in candidates:
+    for folder in (user_cache() / "kernels", Path(tempfile.gettempdir()) / f"carom-kernels-{user}"):
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if os.access(folder, os.W_OK | os.X_OK) and _is_safe(folder):
@@ -45,15 +41,6 @@ def _is_safe(folder: Path) -> bool:
         return True
     facts = folder.stat()
     return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _user_cache() -> Path:
-    home = Path(os.path.expanduser("~"))
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
 
 
 def digest(text: str) -> str:
@@ -73,8 +60,9 @@ def read(path: Path) -> tuple[dict[str, Any], bytes] | None:
         data = path.read_bytes()
     except OSError:
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # for prune
+    if path.parent != SHIPPED:
+        with contextlib.suppress(OSError):
+            os.utime(path)  # for prune
     checksum, _, rest = data.partition(b"\n")
     if hashlib.sha256(rest).hexdigest().encode() == checksum:
         facts, _, code = rest.partition(b"\n")
@@ -100,9 +88,10 @@ def prune(folder: Path, days: float = KEEP_DAYS) -> None:
 
 
 def remove(path: Path) -> None:
-    """Removes a file if it exists and the system allows it (Windows does not while another process reads it)."""
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
+    """Removes a file of the user's cache if the system allows it (Windows does not while another process reads it)."""
+    if path.parent != SHIPPED:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def lock(path: Path) -> int | None:

@@ -31,7 +31,10 @@ def announcement(kernels: int) -> str:
     """The sentence that announces compilation."""
     folder = cache_folder()
     kept = f"once; kept in {short(folder)}" if folder else "no folder to keep them is writable: set CAROM_CACHE_DIR"
-    return f"compiling {f'{kernels} ' if kernels > 1 else ''}kernels ({kept})"
+    from .shipped import unsuitable
+
+    reason = f"; {unsuitable()}" if unsuitable() else ""
+    return f"compiling {f'{kernels} ' if kernels > 1 else ''}kernels ({kept}{reason})"
 
 
 def short(path: Path) -> str:

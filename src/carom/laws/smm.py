@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels import kernel
+from ..late import sparse as sp
 from ..problem.contacts import Contacts, Impulses, as_matrix
 from ..solvers.islands import islands
 from ..solvers.rows import Floats, Ints, Rows, body_count, pushed, speeds

@@ -6,10 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..late import sparse as sp
 from ..solvers.rows import Floats, Ints
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..late import sparse as sp
 from ..solvers.islands import all_islands
 from ..solvers.rows import (
     FRICTION,

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..errors import ProblemError, check_texts
 from ..files import FACTOR, atomic_path, limit, read_file, write_text
+from ..late import sparse as sp
 from ..solvers.rows import Floats
 from . import checks
 from .mass import BlockMass, DiagonalMass, GeneralMass, PhysicalRows

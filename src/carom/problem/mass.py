@@ -7,10 +7,10 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..errors import ProblemError
 from ..kernels import kernel
+from ..late import sparse as sp
 from ..solvers.rows import Floats, Ints
 from . import checks
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..errors import ProblemError
+from ..late import sparse as sp
 from ..shown import Shown
 from ..solvers.rows import FRICTION, Floats, Ints, rows_from_csr
 from . import checks

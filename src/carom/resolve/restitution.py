@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
+from ..late import sparse as sp
 from ..laws import Law, impulses_of
 from ..laws.inelastic import FEASIBLE, inelastic
 from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse

@@ -13,6 +13,8 @@ from ..solvers.rows import Floats, Ints
 from .checks import POINT, TEXT, ListOf
 from .shapes import Vector3
 
+FEW_POINTS = 500  # up to here all distances are computed, 2 MB; importing a k-d tree takes 0.1 s
+
 Matrix = Sequence[Sequence[float]]
 
 
@@ -72,18 +74,28 @@ class Symmetry:
 
         tolerance: largest distance of an image from the body that it is mapped to, relative to the extent of the scene.
         """
-        from scipy.spatial import cKDTree
-
         x = np.asarray(position, dtype=np.float64)
         if x.shape[-1] != self.dimension:
             raise ProblemError("symmetry.matrix", self.matrix, f"a matrix for positions of {x.shape[-1]} components")
-        distance, found = cKDTree(x).query(self.image(x))
+        distance, found = _nearest(x, self.image(x))
         extent = max(float(np.ptp(x, axis=0).max()), np.finfo(float).tiny)
         if len(x) and (distance.max() > tolerance * extent or len(np.unique(found)) < len(x)):
             worst = int(np.argmax(distance))
             expected = f"positions that {self.name} maps onto each other (body {worst} has no partner)"
             raise ProblemError("symmetry", self.name, expected)
         return np.asarray(found, dtype=np.int64)
+
+
+def _nearest(points: Floats, places: Floats) -> tuple[Floats, Ints]:
+    """Distance and index of the point nearest to each place; points and places are (n, D) of equal n."""
+    if 0 < len(points) <= FEW_POINTS:
+        square = ((places[:, None] - points[None]) ** 2).sum(axis=2)
+        found = np.argmin(square, axis=1)
+        return np.sqrt(square[np.arange(len(points)), found]), found
+    from scipy.spatial import cKDTree  # slow to import
+
+    distance, found = cKDTree(points).query(places)
+    return distance, found
 
 
 def mirror(direction: tuple[float, float] = (0.0, 1.0), point: tuple[float, float] = (0.0, 0.0)) -> Symmetry:
