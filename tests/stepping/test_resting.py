@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.stepping.runs import box, disc, rest, rough
 
-from carom import stepping
+from carom import Simulation, stepping
 from carom.build import build
 from carom.contact.detector import find_contacts
 from carom.problem.assemble import assemble
 from carom.resolve.response import Response
-from carom.scene import Bodies, Disc, Periodic, Plane, Rectangle, Scene
+from carom.scene import Bodies, Container, Disc, Material, Periodic, Plane, Rectangle, Scene
 from carom.stepping.resting import put_keys
 
 FALL = 0.1  # speed that everything falls at
@@ -166,3 +166,23 @@ def test_a_box_and_a_disc_share_the_load():
     result, _ = rest(impact, found, np.zeros(found.count))
     plank = (found.first == 2) | (found.second == 2)
     np.testing.assert_allclose(result.normal[plank], [FALL, FALL], rtol=1e-6)
+
+
+def test_sliding_on_curved_contacts_adds_no_energy():
+    """A disc slides off another one in a narrow box, without friction. Motion at the mean of the old and the new
+    velocity gains `lam u0 / 2` where the normal turns, 5e-7 of the largest kinetic energy in one step. What is left is
+    rounding of the potential energy, 1e-16 of a weight times a height, which is a hundred times as large."""
+    discs = [((0.00237398614975825, 0.500700604060848), 0.49574317233747334, 7.13258863646535),
+             ((0.018363315628553815, 1.4926979369704638), 0.48643240480076005, 6.288050898008642)]  # fmt: skip
+    groups = [Bodies(Disc(radius), [place], mass=mass) for place, radius, mass in discs]
+    width = 0.5081367516459101
+    smooth = {"default": Material(restitution=0.7, friction=0.0)}
+    box = Container((-width, 0.0), (width, 13.0))
+    sim = Simulation(Scene("narrow", groups, [box], gravity=(0.0, -9.81), materials=smooth), step=0.009085453990104157)
+    rows = []
+    for _ in range(60):
+        sim.step()
+        rows.append((sim.report["kinetic"], sim.report["potential"], sim.report["resting"]))
+    kinetic, potential, resting = np.array(rows).T
+    assert np.diff(kinetic + potential).max() <= 1e-12 * kinetic.max()
+    assert (resting >= 3).sum() > 40

@@ -278,7 +278,8 @@ def pushed_bodies(rows, held):
 @kernel
 def _shares(rows, held, interval):
     """How the n bodies that take part move: FREE without a normal impulse, else at `v1 + share (v0 - v1) / 2`."""
-    pushed, out = pushed_bodies(rows, held), _steady_shares(rows, held, interval)
+    pushed = pushed_bodies(rows, held)
+    out = _steady_shares(rows, held, interval, pushed)
     for j in range(len(out)):
         if not pushed[j]:
             out[j] = FREE
@@ -286,7 +287,7 @@ def _shares(rows, held, interval):
 
 
 @kernel
-def _steady_shares(rows, held, interval):
+def _steady_shares(rows, held, interval, pushed):
     """Shares (n,) of bodies whose whole island slides or rolls on closed contacts, which move near the mean velocity.
 
     Contacts must be closed before and after, and friction must do no work. A share s changes the energy by
@@ -323,7 +324,7 @@ def _steady_shares(rows, held, interval):
     island = body_islands(rows.body, found, n)
     for b in range(n):
         s = island[b]
-        if s >= 0:
+        if s >= 0 and pushed[b]:  # others fall freely, which changes no energy
             for c in range(before.shape[1]):
                 energy[s, 0] -= 0.5 * (after[b, c] - before[b, c]) ** 2
             bad[s] = bad[s] or (len(interval.time) > 0 and interval.time[_number(interval.bodies, b)] != 0.0)
