@@ -38,7 +38,7 @@ demo: $(VENV)/.installed ## Newton's cradle under every law, a pool break under 
 
 # Kernels are compiled while the packages of the tests and the browser are installed, which takes one processor.
 READY_FOR_TESTS = $(BIN)/carom warmup & compiling=$$!; \
-	$(MAKE) -s --no-print-directory $(VENV)/.installed-test $(VENV)/.browser || { kill $$compiling; exit 1; }; \
+	$(MAKE) -s --no-print-directory $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.bytecode || { kill $$compiling; exit 1; }; \
 	wait $$compiling || $(BIN)/carom warmup
 # Without files of byte code each of the many processes of the tests would compile all modules.
 test test-long: export PYTHONDONTWRITEBYTECODE :=
@@ -142,6 +142,11 @@ $(VENV)/.browser: $(VENV)/.created
 		apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1 || true; \
 	fi
 	@if { $(FIND_CHROMIUM); } >/dev/null; then touch $@; else echo "no chromium: the tests of the pages are skipped"; fi
+
+# One process writes the byte code of tests and of what they import, which both processes of the tests would do at once.
+$(VENV)/.bytecode: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest --collect-only -qq -m "not long" >/dev/null || true
+	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(VENV)/.created
 	@echo "installing carom, its viewer and what they need ..."
