@@ -242,7 +242,7 @@ class Simulations(Campaign):
 
 def wrong_message(text: str) -> str | None:
     """A run may end with one line that says what happened, and to which body."""
-    good = len(text) < 500 and "\n" not in text and "body" in text and "time" in text
+    good = len(text) < 500 and "\n" not in text and ("body" in text or "bodies" in text) and "time" in text
     return None if good else f"message: {text[:200]}"
 
 
