@@ -83,14 +83,6 @@ def _solve_all(rows: Rows, box: Box, tolerance: float, conserve: bool) -> tuple[
     return box.y, solve_box(rows, np.arange(len(box.c)), box, work_of(rows), tolerance, conserve)
 
 
-def box_residual(diag: Floats, gradient: Floats, low: Floats, high: Floats, y: Floats) -> float:
-    """Largest |y - P(y - gradient)| in units of speed; `diag` is the diagonal of A, rows with 0 move nothing."""
-    moving = diag > 0.0
-    scale = diag[moving]
-    step = np.clip(-gradient[moving], scale * (low - y)[moving], scale * (high - y)[moving])
-    return float(np.abs(step).max(initial=0.0))
-
-
 def solve_box(rows: Rows, chosen: Ints, box: Box, work: Work, tolerance: float = 0.0, conserve: bool = False) -> float:
     """Solves over the contacts `chosen`, to which the numbers of the box belong, and writes the solution to `box.y`.
 
