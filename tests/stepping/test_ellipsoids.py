@@ -91,14 +91,16 @@ def test_an_impact_off_the_center_starts_the_spin_of_the_lever_arm(restitution):
 
 
 def test_an_ellipsoid_with_equal_half_axes_is_a_sphere():
-    """Two balls that collide off center and with friction, then bounce on the ground: the same motion to 1e-8.
+    """Two balls that collide off center and with friction, then bounce on the ground: the same motion to 1e-6.
 
-    Directions between ellipsoids are good to about 1e-7, as the normals of their contacts are."""
+    Directions between ellipsoids are good to about 1e-7, as the normals of their contacts are. Impacts must be resolved
+    as they are when they occur: the drift-safe step does so for spheres; other bodies have the normal of its start.
+    """
     ends = []
     for shape in (Ellipsoid((0.5, 0.5, 0.5)), Sphere(0.5)):
         position, velocity = [[0.0, 0.0, 0.8], [1.5, 0.3, 1.0]], [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.2]]
         bodies = Bodies(shape, position, velocity=velocity, spin=[[0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
-        run = carom.simulate(scene_of([bodies], Material(0.5, 0.3), 0.005, 1.0, [Plane()]), stepper="drift_safe")
+        run = carom.simulate(scene_of([bodies], Material(0.5, 0.3), 0.005, 1.0, [Plane()]), stepper="time_of_impact")
         ends.append(np.hstack([run.last.position, run.last.velocity[:, :3]]))
     assert np.abs(ends[0] - ends[1]).max() < 1e-6
     assert np.abs(ends[1][:, :3] - [[0.0, 0.0, 0.8], [1.5, 0.3, 1.0]]).max() > 0.2  # they did move

@@ -36,12 +36,17 @@ def free_states(run):
 
 
 def test_a_ball_on_a_flat_field_moves_as_on_a_plane():
-    """Rolling and sliding across many cells; the grid interpolates a plane exactly, and straight segments are one."""
+    """Rolling and sliding across many cells; the grid interpolates a plane exactly, and straight segments are one.
+
+    The rocking of an ellipsoid amplifies differences of impacts that are not resolved exactly when they occur.
+    """
     disc = Bodies(Disc(0.1), [[0.35, 0.1]], velocity=[[1.0, 0.0]], spin=-4.0)
     ball = Bodies(Sphere(0.1), [[0.35, 0.4, 0.1]], velocity=[[1.0, 0.2, 0.0]], spin=[[-2.0, 4.0, 3.0]])
     egg = Bodies(Ellipsoid((0.15, 0.1, 0.08)), [[0.5, 0.5, 0.2]], velocity=[[0.5, 0.2, 0.0]])
-    for body, field in ((disc, [0.0] * 10), (ball, np.zeros((10, 10))), (egg, np.zeros((10, 10)))):
-        ends = [carom.simulate(scene_of(body, ground, 0.8)).last for ground in (HeightField(field, 0.2), Plane())]
+    flat, held, timed = np.zeros((10, 10)), "drift_safe", "time_of_impact"
+    for body, field, stepper in ((disc, [0.0] * 10, held), (ball, flat, held), (egg, flat, timed)):
+        scenes = [scene_of(body, ground, 0.8) for ground in (HeightField(field, 0.2), Plane())]
+        ends = [carom.simulate(scene, stepper=stepper).last for scene in scenes]
         assert ends[0].position[:1] == pytest.approx(ends[1].position, abs=1e-9)
         assert ends[0].velocity[:1] == pytest.approx(ends[1].velocity, abs=1e-8)
 
