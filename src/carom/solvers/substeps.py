@@ -51,7 +51,8 @@ class Records(NamedTuple):
 
     body: Ints  # (m, 2)
     data: Floats  # (m, K): see `layout`
-    impulse: Floats  # (m, 2 D) of the present sub-step, then the sum over the sub-steps; along normal and tangents
+    impulse: Floats  # (m, D) of the present sub-step, along normal and tangents
+    total: Floats  # (m, D) sum over the sub-steps
 
 
 class Bodies(NamedTuple):
@@ -99,7 +100,7 @@ def make_substeps(axes, spins, records, bodies, plan):
                 motion[b, c] = v + k * pull[b, c] if s == 0 else 2.0 * v - before[b, c]
                 before[b, c] = v
         if s == 0:
-            warm_start(axes, spins, records.body, records.data, records.impulse, motion)
+            warm_start(axes, spins, records, bodies, plan.count)
         _sweep(axes, spins, records, bodies, plan, s, True)
         for b in range(n):
             half = 0.0 if motion[b, size + 1] == s + 1.0 else 0.5 * k
@@ -109,16 +110,20 @@ def make_substeps(axes, spins, records, bodies, plan):
 
 
 @lean
-def warm_start(axes, spins, body, data, impulse, motion):
-    """Applies the impulses with which the first sub-step starts."""
+def warm_start(axes, spins, records, bodies, count):
+    """Applies the impulses with which the first of `count` sub-steps starts; those given are of a whole step."""
     d, a = len(axes), len(spins)
+    body, data, impulse, motion, begin = records.body, records.data, records.impulse, bodies.motion, bodies.begin
     arms = layout(axes, spins)[0]
     for i in range(len(body)):
-        if impulse[i, 0] == 0.0:
-            continue
         first, second = body[i, 0], body[i, 1]
+        acts = len(begin) == 0 or max(begin[first], begin[second]) == 0.0
         for row in range(d):
-            z = impulse[i, row]
+            z = impulse[i, row] / count if acts else 0.0
+            impulse[i, row] = z
+            records.total[i, row] = 0.0
+            if impulse[i, 0] == 0.0:
+                continue
             for c in range(d):
                 motion[first, c] -= motion[first, d + a] * z * data[i, row * d + c]
                 motion[second, c] += motion[second, d + a] * z * data[i, row * d + c]
@@ -200,4 +205,4 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
             motion[second, d + c] += f
         if not pushes:
             for row in range(d):
-                impulse[i, d + row] += impulse[i, row]
+                records.total[i, row] += impulse[i, row]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..contact.motion import displacement_at
 from ..contact.contact_set import DRIFT, FIRST, GAP, NORMAL, OFFSET, POINT, PREDICTED, SECOND, WIDTH, vector
 from ..geometry.vectors import Vec3, cross, dot, row3
 from ..kernels import kernel, lean
@@ -29,18 +30,27 @@ class Axes(NamedTuple):
 AXES = {2: Axes((0, 1), (0,)), 3: Axes((0, 1, 2), (0, 1, 2))}
 
 
-def make_bodies(dimension: int, count: int) -> Bodies:
-    """Bodies at rest for `put_bodies` to fill."""
-    size = sum(len(part) for part in AXES[dimension])
-    motion, before, pull = np.zeros((count + 1, 2 * size + 2)), np.zeros((count + 1, size)), np.zeros((count + 1, size))
-    return Bodies(motion, before, pull, np.empty(0))
+class Scratch:
+    """Arrays of the sub-steps of a world, allocated once: new ones in every step would cost more than filling them."""
 
+    def __init__(self, dimension: int, bodies: int) -> None:
+        self.axes = AXES[dimension]
+        d, size = len(self.axes.linear), sum(len(part) for part in self.axes)
+        motion, before, pull = ((bodies + 1, width) for width in (2 * size + 2, size, size))
+        self.bodies = Bodies(np.zeros(motion), np.zeros(before), np.zeros(pull), np.empty(0))
+        self.width, self.dimension = d * (d + 2 * (size - d) + 2) + 2, d
+        self._grow(64)
 
-def make_records(dimension: int, count: int) -> Records:
-    """Records of `count` contacts for `put_records` to fill."""
-    linear, angular = AXES[dimension]
-    width = len(linear) * (len(linear) + 2 * len(angular) + 2) + 2
-    return Records(np.empty((count, 2), np.int64), np.empty((count, width)), np.zeros((count, 2 * len(linear))))
+    def _grow(self, count: int) -> None:
+        self.body, self.data = np.empty((count, 2), np.int64), np.empty((count, self.width))
+        self.impulse, self.speeds = np.empty((count, self.dimension)), np.empty((count, 2))
+
+    def taken(self, count: int) -> tuple[Records, Floats]:
+        """Records and speeds (m, 2) for `count` contacts. The sums of their impulses are a new array, for the report."""
+        if count > len(self.speeds):
+            self._grow(count + count // 2)
+        impulses = (self.impulse[:count], np.empty((count, self.dimension)))
+        return Records(self.body[:count], self.data[:count], *impulses), self.speeds[:count]
 
 
 @lean
@@ -247,17 +257,20 @@ def energy_gain(axes, masses, bodies, velocity, shift):
 
 @lean
 def approach(axes, spins, records, bodies, table, slow, lengths, speeds):
-    """Writes normal speeds and resting speeds (2, m). Returns the largest speed, and how many contacts impact.
+    """Writes normal speeds and resting speeds (m, 2). Returns the largest speed, and the energy of the impacts.
 
-    As `impact_stage.approach_speeds`, from records.
+    An impact is a contact that closes in the step and approaches faster than its resting speed. `slow` (n,) are those of
+    the bodies. `lengths` are the gap at the end of the step up to which speeds count for the largest, and that up to
+    which bodies touch.
     """
     near, touch = lengths
     d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
-    arms, _, base, _, _, _ = layout(axes, spins)
-    top, count = 0.0, 0
+    arms, mass, base, _, _, _ = layout(axes, spins)
+    top, energy = 0.0, 0.0
     for i in range(len(body)):
         first, second = int(table[i, FIRST]), int(table[i, SECOND])
         limit = max(slow[first], slow[second] if second >= 0 else 0.0)
+        top = max(top, limit)
         for row in range(d):
             u = data[i, base + row]
             for c in range(d):
@@ -266,43 +279,40 @@ def approach(axes, spins, records, bodies, table, slow, lengths, speeds):
                 u += data[i, arms + 2 * row * a + c] * motion[body[i, 0], d + c]
                 u += data[i, arms + (2 * row + 1) * a + c] * motion[body[i, 1], d + c]
             if row == 0:
-                speeds[0, i], speeds[1, i] = u, limit
+                speeds[i, 0], speeds[i, 1] = u, limit
+                if table[i, PREDICTED] <= touch and u < -limit:
+                    energy += 0.5 * data[i, mass] * u * u
             if table[i, PREDICTED] > near:
                 break
             top = max(top, -u if row == 0 else abs(u))
-        top = max(top, limit)
-        if table[i, PREDICTED] <= touch and speeds[0, i] < -limit:
-            count += 1
-    return top, count
+    return top, energy
 
 
 @kernel
-def involved(body, predicted, speeds, touch, hops, enough, n):
-    """The contacts (k,), ascending, that the law is given, because impacts at others may close them.
+def involved(body, table, speeds, touch, enough, taken):
+    """The closing contacts (k,), ascending, that the law is given. Marks them in `taken` (m,).
 
-    These are the contacts of bodies of a contact that impacts (closes and approaches faster than its resting speed),
-    then those of bodies within `hops` closing contacts of these, and farther as long as there are fewer than `enough`.
+    These are the closing contacts of the bodies of impacts, those that were taken before, and others that these are
+    connected to by closing contacts, nearest first, as long as there are fewer than `enough`.
     """
-    marked = np.zeros(n + 1, np.bool_)
+    n = body.max()
+    marked, out, count, last = np.zeros(n + 1, np.bool_), np.empty(len(body), np.int64), 0, -1
     for i in range(len(body)):
-        if predicted[i] <= touch and speeds[0, i] < -speeds[1, i]:
+        if taken[i] or (table[i, PREDICTED] <= touch and speeds[i, 0] < -speeds[i, 1]):
             marked[body[i, 0]] = marked[body[i, 1]] = True
-    out, count, last = np.empty(len(body), np.int64), 0, -1
-    hop = 0
     while count > last:
-        marked[n] = False
         last, count = count, 0
         for i in range(len(body)):
-            if marked[body[i, 0]] or marked[body[i, 1]]:
+            close = taken[i] or table[i, PREDICTED] <= touch
+            if close and ((marked[body[i, 0]] and body[i, 0] < n) or (marked[body[i, 1]] and body[i, 1] < n)):
                 out[count] = i
                 count += 1
-        if hop >= hops and count >= enough:
+        if count >= enough:
             break
         for j in range(count):
-            i = out[j]
-            if predicted[i] <= touch:
-                marked[body[i, 0]] = marked[body[i, 1]] = True
-        hop += 1
+            marked[body[out[j], 0]] = marked[body[out[j], 1]] = True
+    for j in range(count):
+        taken[out[j]] = True
     return out[:count]
 
 
@@ -317,12 +327,63 @@ def predict(axes, spins, records, bodies, h, before, table):
     for i in range(len(body)):
         first, second, closer = body[i, 0], body[i, 1], 0.0
         for c in range(d):
-            e = data[i, c]
-            for b, sign in ((first, -1.0), (second, 1.0)):
+            for side in range(2):
+                b, sign = (first, -1.0) if side == 0 else (second, 1.0)
                 change = h * (motion[b, c] - before[b, c]) + motion[b, moved + c] - before[b, moved + c]
-                closer += sign * e * change
+                closer += sign * data[i, c] * change
         for c in range(a):
-            for b, e in ((first, data[i, arms + c]), (second, data[i, arms + a + c])):
+            for side in range(2):
+                b, e = (first, data[i, arms + c]) if side == 0 else (second, data[i, arms + a + c])
                 change = h * (motion[b, d + c] - before[b, d + c])
                 closer += e * (change + motion[b, moved + d + c] - before[b, moved + d + c])
         table[i, PREDICTED] += closer
+
+
+@lean
+def outcome(axes, spins, records, bodies, plan):
+    """The deepest overlap at the end of the sub-steps, and the residual, a speed. Makes impulses those of a whole step.
+
+    That of a contact is `|min(A z, u + gap / k)|` along the normal, and the slip that friction within its bound would
+    still change.
+    """
+    d, a, motion, body, data, z = len(axes), len(spins), bodies.motion, records.body, records.data, records.impulse
+    arms, mass, base, gap_at, friction, _ = layout(axes, spins)
+    moved, time = d + a + 2, plan.count * plan.length
+    deepest, residual = 0.0, 0.0
+    for i in range(len(body)):
+        first, second = body[i, 0], body[i, 1]
+        gap, left = data[i, gap_at] + time * data[i, base], 0.0
+        for c in range(d):
+            gap += data[i, c] * (motion[second, moved + c] - motion[first, moved + c])
+        for c in range(a):
+            gap += data[i, arms + c] * motion[first, moved + d + c] + data[i, arms + a + c] * motion[second, moved + d + c]
+        deepest = min(deepest, gap)
+        for row in range(d):
+            u = data[i, base + row]
+            for c in range(d):
+                u += data[i, row * d + c] * (motion[second, c] - motion[first, c])
+            for c in range(a):
+                u += data[i, arms + 2 * row * a + c] * motion[first, d + c]
+                u += data[i, arms + (2 * row + 1) * a + c] * motion[second, d + c]
+            if row == 0:
+                residual = max(residual, abs(min(z[i, 0] / data[i, mass], u + max(gap, 0.0) / plan.length)))
+                if z[i, 0] == 0.0:
+                    break
+            else:
+                bound = data[i, friction] * z[i, 0]
+                new = min(max(z[i, row] - data[i, mass + row] * u, -bound), bound)
+                left += ((z[i, row] - new) / data[i, mass + row]) ** 2
+        residual = max(residual, np.sqrt(left))
+        for row in range(d):
+            z[i, row] *= plan.count
+    return -deepest, residual
+
+
+@lean
+def farther(velocity, reach, arm, dimension, h, margin, out):
+    """Marks the bodies that move farther than their contacts were searched; returns how many."""
+    count = 0
+    for b in range(len(velocity)):
+        out[b] = displacement_at(velocity, b, arm, dimension, h) > reach[b] + margin
+        count += int(out[b])
+    return count

@@ -8,22 +8,26 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
+from ..contact.containment import OVERLAP, Violation
+from ..contact.motion import FAR_MOTION, displacements
 from ..geometry.rotations import matrices
 from ..problem.assemble import NO_TURN, coefficients
 from ..problem.contact_rows import Motion
 from ..resolve.response import Response
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 from ..solvers.substeps import Bodies, Records, Substeps, make_substeps
 from ..world import State, World
-from .drift_safe import SEARCHES, Ahead, DriftSafe
+from .drift_safe import ROUNDS, Ahead, DriftSafe
+from .drift_safe import _approach as first_approach
+from .impact_stage import change_velocity, impact_velocities
 from .integrator import accelerations, displaced, prescribed
 from .relaxation import (
-    AXES,
+    Scratch,
     approach,
     energy_gain,
+    farther,
     involved,
-    make_bodies,
-    make_records,
+    outcome,
     predict,
     put_bodies,
     put_displacements,
@@ -36,8 +40,12 @@ from .resting import Held, kept, match, put_keys
 
 SUBSTEPS = 4  # per step
 PUSH = 0.03  # largest push-out per step, relative to the length scale of the world
-HOPS = 0  # contacts between an impact and the farthest body whose contacts the law is given, ...
-WHOLE_ISLAND = 300  # ... as long as these are not fewer than that many
+WHOLE_ISLAND = 100
+EXACT_BODIES = 64
+MOST_ROUNDS = 1
+APART = OVERLAP  # of containment
+REACH = 1.0
+LEAST_ENERGY = 0.1
 
 
 class Substepped(DriftSafe):
@@ -49,97 +57,134 @@ class Substepped(DriftSafe):
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
-        self.axes = AXES[world.dimension]
+        self.scratch = Scratch(world.dimension, world.count)
+        self.axes = self.scratch.axes
+        self.exact = world.count <= EXACT_BODIES
         self.gained: list[float] = []
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
         start = prescribed(self.world, state, h)
         slow, searched = self.bounds(start, h)
+        searched = self.margin + REACH * (searched - self.margin)
         end = self.move(start, h, report)
         found, overlap = self._near(start, end, searched, report)
         report.overlap = max(report.overlap, overlap)
         if not found.count:
+            report.apart = True
             return end
         ahead = Ahead(start, end, h, slow, searched, found, None, overlap)
-        records, bodies = self._prepared(start, found, h)
+        records, speeds = self.scratch.taken(found.count)
+        self._prepare(start, found, h, records)
         report.clock.lap("assemble")
-        ahead = self._impacts(ahead, records, bodies, report)
-        return self._relaxed(ahead, records, bodies, report)
+        ahead = self._impacts(ahead, records, speeds, report)
+        return self._relaxed(ahead, records, report)
 
-    def _prepared(self, start: State, found: ContactSet, h: float) -> tuple[Records, Bodies]:
+    def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> None:
         """The records of the contacts, and the bodies before the first sub-step."""
-        world = self.world
-        records, bodies = make_records(world.dimension, found.count), make_bodies(world.dimension, world.count)
+        world, bodies = self.world, self.scratch.bodies
         given = None if world.force is None else accelerations(world, start)
         put_bodies(*self.axes, start.velocity, self.none if given is None else given, world.masses, bodies)
         sides = boundaries_at(world, start.time, h)[0] if world.moving_boundaries else world.boundaries
         turn = matrices(start.orientation) if world.dimension == 3 else NO_TURN
         placed = Motion(start.position, start.velocity, turn, world.inverse_sqrt_mass, sides.center, sides.velocity)
         put_records(*self.axes, found.table, placed, world.free, coefficients(world, found)[1], records)
-        return records, bodies
 
-    def _impacts(self, ahead: Ahead, records: Records, bodies: Bodies, report: StepReport) -> Ahead:
-        """Applies the law to the contacts that impact and those around them, while there are any."""
-        start, found, world = ahead.start, ahead.found, self.world
-        speeds = np.empty((2, found.count))
-        shift: Floats | None = None
-        time: Floats | None = None
-        for _ in range(SEARCHES):
-            lengths = (self.margin, self.touch)
-            top, count = approach(*self.axes, records, bodies, found.table, ahead.slow, lengths, speeds)
+    def _impacts(self, ahead: Ahead, records: Records, speeds: Floats, report: StepReport) -> Ahead:
+        """Applies the law to the contacts that impact and those around them, repeatedly while its answer closes others.
+
+        What is left is relaxed, or waits for the next step.
+        """
+        world, found, start, bodies = self.world, ahead.found, ahead.start, self.scratch.bodies
+        taken, whole = np.zeros(found.count, np.bool_), 0.0
+        lengths = (self.margin, self.touch)
+        for number in range(ROUNDS if self.exact else MOST_ROUNDS):
+            top, energy = approach(*self.axes, records, bodies, found.table, ahead.slow, lengths, speeds)
             report.scale = max(report.scale, top)
-            if not count:
+            whole = max(whole, energy)
+            if energy <= (0.0 if number == 0 or self.exact else LEAST_ENERGY * whole):
                 break
-            chosen = involved(records.body, found.predicted, speeds, self.touch, HOPS, WHOLE_ISLAND, world.count)
-            part = found.take(chosen)
-            impact = self.assemble(start, part, ahead.h, report)
-            some = ahead._replace(found=part, impact=impact, speeds=speeds[:, chosen], shift=shift, time=time)
-            answer = self._rounds(some, impact, report)
-            if answer is None:
+            chosen = involved(records.body, found.table, speeds, self.touch, WHOLE_ISLAND if self.exact else 0, taken)
+            ahead, changed = self._round(ahead._replace(start=start, found=found), chosen, speeds, report)
+            if not changed:
                 break
-            shift = np.zeros_like(start.velocity) if shift is None else shift
-            time = np.zeros(world.count) if time is None else time
-            velocity = impact.unwhitened(answer.velocity, start.velocity)
-            shift, time[impact.taking_part] = impact.unwhitened(answer.shift, shift), answer.time
-            start = State(start.time, start.step, start.position, start.orientation, velocity)
-            before = bodies.motion.copy()
-            put_displacements(self.axes.linear, velocity, shift, world.masses, bodies)
+            assert ahead.shift is not None
+            start, before = ahead.start, bodies.motion.copy()
+            put_displacements(self.axes.linear, start.velocity, ahead.shift, world.masses, bodies)
+            if not self.exact and number + 1 == MOST_ROUNDS:
+                break
             found = ContactSet(found.table.copy(), world.dimension)
             predict(*self.axes, records, bodies, ahead.h, before, found.table)
-            ahead = ahead._replace(start=start, found=found, shift=shift, time=time)
-        if shift is not None:
-            end = self.move(displaced(world, start, shift), ahead.h, report)
-            ahead = ahead._replace(end=end)
-        return ahead._replace(speeds=speeds)
+        if ahead.shift is not None:
+            ahead = ahead._replace(end=self.move(displaced(world, start, ahead.shift), ahead.h, report))
+        return ahead._replace(start=start, found=found)
 
-    def _relaxed(self, ahead: Ahead, records: Records, bodies: Bodies, report: StepReport) -> State:
+    def _round(self, ahead: Ahead, chosen: Ints, speeds: Floats, report: StepReport) -> tuple[Ahead, bool]:
+        """Applies the law once to the contacts `chosen`, and whether that has changed anything."""
+        start, h, part = ahead.start, ahead.h, ahead.found.take(chosen)
+        impact = self.assemble(start, part, h, report)
+        some = ahead._replace(found=part, impact=impact, speeds=np.ascontiguousarray(speeds[chosen].T))
+        approaching, pull, everything = first_approach(some, impact), self.pull[impact.taking_part], np.arange(len(chosen))
+        report.rounds += 1
+        time, velocity = impact_velocities(impact.rows, approaching, everything, pull, self.falls, h, self.margin)
+        contacts = impact.subset(everything, velocity)
+        result = self.resolve(contacts, part, None, report)
+        if not result.normal.any():  # all approach is within the tolerance
+            return ahead, False
+        after = contacts.after(result.normal, result.tangent)
+        change_velocity(impact.rows, approaching, velocity, after, time, h)
+        shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
+        times = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
+        velocity = impact.unwhitened(approaching.velocity, start.velocity)
+        shift, times[impact.taking_part] = impact.unwhitened(approaching.shift, shift), approaching.time
+        start = State(start.time, start.step, start.position, start.orientation, velocity)
+        return ahead._replace(start=start, shift=shift, time=times), True
+
+    def _relaxed(self, ahead: Ahead, records: Records, report: StepReport) -> State:
         """The state after the sub-steps."""
-        world, found, h, start = self.world, ahead.found, ahead.h, ahead.start
+        world, found, h, start, bodies = self.world, ahead.found, ahead.h, ahead.start, self.scratch.bodies
         keys = np.empty(found.count, np.int64)
         put_keys(found.table, *self.counts, keys)
-        first = np.zeros((found.count, world.dimension))
-        match(report.warm_start, keys, found.table, world.dimension - 1, first)
-        count = SUBSTEPS
-        records.impulse[:, : world.dimension] = first * (h / (count * self.h))
+        records.impulse.fill(0.0)
+        match(report.warm_start, keys, found.table, world.dimension - 1, records.impulse)
         if ahead.time is not None:
-            begin = np.append(ahead.time, 0.0)
-            records.impulse[(begin[records.body] > 0.0).any(axis=1)] = 0.0
-            bodies = bodies._replace(begin=begin)
-        plan = Substeps(count, h / count, PUSH * world.length_scale / h)
+            bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
+        plan = Substeps(SUBSTEPS, h / SUBSTEPS, PUSH * world.length_scale / h)
         make_substeps(*self.axes, records, bodies, plan)
-        gain = energy_gain(self.axes.linear, world.masses, bodies, start.velocity, self.none if ahead.shift is None else ahead.shift)
+        end, shift = ahead.end, self.none if ahead.shift is None else ahead.shift
+        gain = energy_gain(self.axes.linear, world.masses, bodies, start.velocity, shift)
         self.gained.append(gain)
-        end = ahead.end
+        depth, residual = outcome(*self.axes, records, bodies, plan)
+        report.relaxed = max(report.relaxed, residual / report.scale if report.scale > 0.0 else 0.0)
+        report.apart = max(depth, report.overlap) <= APART * self.containment.least
         out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
         begin = (start.position, start.orientation, start.velocity)
         if world.dimension == 2:
             relaxed_motion_2d(world.masses, bodies, begin, out)
         else:
             relaxed_motion_3d(world.masses, bodies, h, begin, out)
-        D = world.dimension
-        chosen = np.flatnonzero(records.impulse[:, D] > 0.0)
-        report.note_rest(found, chosen, np.ascontiguousarray(records.impulse[:, D:]), 0.0)
-        last = records.impulse[:, :D] * (count * self.h / h)
-        report.warm_start = kept(found, keys, Held(chosen, None, last, None, 0.0, 0))
+        chosen = np.flatnonzero(records.total[:, 0])
+        report.note_rest(found, chosen, records.total, 0.0)
+        report.warm_start = kept(found, keys, Held(chosen, self.none, records.impulse, self.none, 0.0, 0))
         report.clock.lap("rest")
         return State(end.time, end.step, *out)
+
+    def allowed(self, report: StepReport, count: int, found: int = 0) -> float:
+        return super().allowed(report, count, found) if self.exact else self.tolerance * report.scale
+
+    def _measure_overlap(self, start: State, report: StepReport) -> None:
+        if report.overlap > APART * self.containment.least:
+            super()._measure_overlap(start, report)
+
+    def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
+        if report.apart:
+            moved = displacements(self.world, start, end)
+            if moved.largest <= 0.5 * FAR_MOTION * self.containment.least:
+                far = np.empty(self.world.count, np.bool_)
+                _, searched = self.bounds(start, end.time - start.time)
+                if not farther(end.velocity, searched, self.arm, self.world.dimension, end.time-start.time, self.margin, far):
+                    return None, 0.0
+                self.detector.update_pairs(start, end)
+                wrong = self.containment._overlapping(end, far)
+                if wrong is None:
+                    return None, 0.0
+        return super()._violation(start, end, report)
