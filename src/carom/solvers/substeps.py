@@ -154,7 +154,7 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
             u += e * motion[first, d + c] + f * motion[second, d + c]
             gap += e * motion[first, moved + d + c] + f * motion[second, moved + d + c]
         old = impulse[i, 0]
-        if gap >= 0.0 or not pushes:
+        if gap >= 0.0 or not pushes or plan.push == 0.0:
             new = max(old - data[i, mass] * (u + max(gap, 0.0) * rate), 0.0)
         else:
             bias = max(BIAS_SHARE * rate * gap, -plan.push)

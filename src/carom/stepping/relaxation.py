@@ -230,26 +230,49 @@ def relaxed_motion_3d(masses, bodies, h, start, end):
 
 
 @lean
-def energy_gain(axes, masses, bodies, velocity, shift):
-    """The energy that the bodies have gained in the sub-steps: kinetic energy, less the work of their accelerations.
+def energy_gain(axes, masses, bodies, records, velocity, shift, h):
+    """The energy that bodies have gained in the sub-steps, less the work of accelerations and prescribed motions.
 
-    `velocity` (n, d) are velocities before; `shift` (n, d) displacements before, or (0, d) for none.
+    `velocity` (n, d) are velocities before, `shift` (n, d) displacements before, or (0, d) for none. The kinetic energy
+    of the bodies on which a normal impulse acted follows; then the work `P . v` of the sum P of the impulses of a body at
+    its last velocity, and their size `P . P`, in the metric of the masses.
     """
     motion, pull, d = bodies.motion, bodies.pull, len(axes)
-    size, gain = motion.shape[1] // 2 - 1, 0.0
+    size, base = motion.shape[1] // 2 - 1, records.data.shape[1] - d - 2
+    gain, kinetic, work, square = 0.0, 0.0, 0.0, 0.0
     for b in range(len(velocity)):
         if motion[b, size + 1] == 0.0 or not masses.free[b]:
             continue
         for c in range(velocity.shape[1]):
             root = masses.root[b, c]
             if root > 0.0:
-                weight = masses.mass[b] if c < d else 1.0
-                before = velocity[b, c] if c < d else velocity[b, c] / root
-                move = motion[b, size + 2 + c]
-                if len(shift):
-                    move -= shift[b, c] if c < d else shift[b, c] / root
-                gain += weight * (0.5 * (motion[b, c] ** 2 - before * before) - pull[b, c] * move)
-    return gain
+                weight, unit = (masses.mass[b], 1.0) if c < d else (1.0, root)
+                v, old = motion[b, c], velocity[b, c] / unit
+                move = motion[b, size + 2 + c] - (shift[b, c] / unit if len(shift) else 0.0)
+                push = v - old - h * pull[b, c]
+                gain += weight * (0.5 * (v * v - old * old) - pull[b, c] * move)
+                kinetic += 0.5 * weight * v * v
+                work += weight * v * push
+                square += weight * push * push
+    for i in range(len(records.total)):
+        for row in range(d):
+            gain += records.total[i, row] * records.data[i, base + row]
+    return gain, kinetic, work, square
+
+
+@lean
+def scale_impulses(axes, bodies, records, velocity, masses, h, part):
+    """Takes the share `part` of the sum of impulses of each body off its velocity. Arguments as in `energy_gain`."""
+    motion, pull, d = bodies.motion, bodies.pull, len(axes)
+    for b in range(len(velocity)):
+        for c in range(velocity.shape[1] if masses.free[b] else 0):
+            root = masses.root[b, c]
+            if root > 0.0:
+                old = velocity[b, c] if c < d else velocity[b, c] / root
+                motion[b, c] -= part * (motion[b, c] - old - h * pull[b, c])
+    for i in range(len(records.total)):
+        for row in range(d):
+            records.total[i, row] *= 1.0 - part
 
 
 # ---- impacts

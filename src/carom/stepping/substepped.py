@@ -34,6 +34,7 @@ from .relaxation import (
     put_records,
     relaxed_motion_2d,
     relaxed_motion_3d,
+    scale_impulses,
 )
 from .report import StepReport
 from .resting import Held, kept, match, put_keys
@@ -43,6 +44,7 @@ PUSH = 0.03  # largest push-out per step, relative to the length scale of the wo
 WHOLE_ISLAND = 100
 EXACT_BODIES = 64
 MOST_ROUNDS = 1
+LARGEST_GAIN = 1e-6
 APART = OVERLAP  # of containment
 REACH = 1.0
 LEAST_ENERGY = 0.1
@@ -61,6 +63,8 @@ class Substepped(DriftSafe):
         self.axes = self.scratch.axes
         self.exact = world.count <= EXACT_BODIES
         self.gained: list[float] = []
+        self.repeats = self.fallbacks = 0
+        self.weight = float(world.mass[world.free].sum()) * self.fall * world.length_scale
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
         start = prescribed(self.world, state, h)
@@ -81,13 +85,20 @@ class Substepped(DriftSafe):
 
     def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> None:
         """The records of the contacts, and the bodies before the first sub-step."""
-        world, bodies = self.world, self.scratch.bodies
-        given = None if world.force is None else accelerations(world, start)
-        put_bodies(*self.axes, start.velocity, self.none if given is None else given, world.masses, bodies)
+        world = self.world
+        self._place(start, self.none)
         sides = boundaries_at(world, start.time, h)[0] if world.moving_boundaries else world.boundaries
         turn = matrices(start.orientation) if world.dimension == 3 else NO_TURN
         placed = Motion(start.position, start.velocity, turn, world.inverse_sqrt_mass, sides.center, sides.velocity)
         put_records(*self.axes, found.table, placed, world.free, coefficients(world, found)[1], records)
+
+    def _place(self, start: State, shift: Floats) -> None:
+        """The bodies before the first sub-step, with their velocities, accelerations and displacements."""
+        world, bodies = self.world, self.scratch.bodies
+        given = None if world.force is None else accelerations(world, start)
+        put_bodies(*self.axes, start.velocity, self.none if given is None else given, world.masses, bodies)
+        if len(shift):
+            put_displacements(self.axes.linear, start.velocity, shift, world.masses, bodies)
 
     def _impacts(self, ahead: Ahead, records: Records, speeds: Floats, report: StepReport) -> Ahead:
         """Applies the law to the contacts that impact and those around them, repeatedly while its answer closes others.
@@ -141,21 +152,14 @@ class Substepped(DriftSafe):
 
     def _relaxed(self, ahead: Ahead, records: Records, report: StepReport) -> State:
         """The state after the sub-steps."""
-        world, found, h, start, bodies = self.world, ahead.found, ahead.h, ahead.start, self.scratch.bodies
+        world, found, h, bodies = self.world, ahead.found, ahead.h, self.scratch.bodies
         keys = np.empty(found.count, np.int64)
         put_keys(found.table, *self.counts, keys)
-        records.impulse.fill(0.0)
-        match(report.warm_start, keys, found.table, world.dimension - 1, records.impulse)
-        if ahead.time is not None:
-            bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
-        plan = Substeps(SUBSTEPS, h / SUBSTEPS, PUSH * world.length_scale / h)
-        make_substeps(*self.axes, records, bodies, plan)
-        end, shift = ahead.end, self.none if ahead.shift is None else ahead.shift
-        gain = energy_gain(self.axes.linear, world.masses, bodies, start.velocity, shift)
-        self.gained.append(gain)
-        depth, residual = outcome(*self.axes, records, bodies, plan)
-        report.relaxed = max(report.relaxed, residual / report.scale if report.scale > 0.0 else 0.0)
-        report.apart = max(depth, report.overlap) <= APART * self.containment.least
+        if not self._substeps(ahead, records, keys, PUSH, report) and not self._substeps(ahead, records, keys, 0.0, report):
+            report.clock.lap("rest")
+            self.fallbacks += 1
+            return self.hold_resting(ahead._replace(impact=self.assemble(ahead.start, found, h, report)), report)
+        start, end = ahead.start, ahead.end
         out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
         begin = (start.position, start.orientation, start.velocity)
         if world.dimension == 2:
@@ -167,6 +171,32 @@ class Substepped(DriftSafe):
         report.warm_start = kept(found, keys, Held(chosen, self.none, records.impulse, self.none, 0.0, 0))
         report.clock.lap("rest")
         return State(end.time, end.step, *out)
+
+    def _substeps(self, ahead: Ahead, records: Records, keys: Ints, push: float, report: StepReport) -> bool:
+        """Makes the sub-steps; whether they add no energy, if necessary with smaller impulses."""
+        world, bodies, h = self.world, self.scratch.bodies, ahead.h
+        velocity, shift = ahead.start.velocity, self.none if ahead.shift is None else ahead.shift
+        if push == 0.0:  # again
+            self._place(ahead.start, shift)
+        records.impulse.fill(0.0)
+        match(report.warm_start, keys, ahead.found.table, world.dimension - 1, records.impulse)
+        if ahead.time is not None:
+            bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
+        plan = Substeps(SUBSTEPS, h / SUBSTEPS, push * world.length_scale / h)
+        make_substeps(*self.axes, records, bodies, plan)
+        depth, residual = outcome(*self.axes, records, bodies, plan)
+        gain, kinetic, work, square = energy_gain(self.axes.linear, world.masses, bodies, records, velocity, shift, h)
+        self.gained.append(gain)
+        if gain > LARGEST_GAIN * (kinetic + self.weight):
+            self.repeats += 1
+            root = work * work - 2.0 * square * gain
+            if push > 0.0 or root < 0.0 or work <= 0.0:
+                return False
+            part = 2.0 * gain / (work + np.sqrt(root))
+            scale_impulses(self.axes.linear, bodies, records, velocity, world.masses, h, part)
+        report.relaxed = max(report.relaxed, residual / report.scale if report.scale > 0.0 else 0.0)
+        report.apart = max(depth, report.overlap) <= APART * self.containment.least
+        return True
 
     def allowed(self, report: StepReport, count: int, found: int = 0) -> float:
         return super().allowed(report, count, found) if self.exact else self.tolerance * report.scale
@@ -188,3 +218,7 @@ class Substepped(DriftSafe):
                 if wrong is None:
                     return None, 0.0
         return super()._violation(start, end, report)
+
+    def finish(self, end: State, number: int, report: StepReport) -> tuple[State, StepReport]:
+        report.residual = max(report.residual, report.relaxed)
+        return super().finish(end, number, report)
