@@ -76,9 +76,10 @@ class Substeps(NamedTuple):
 
 @kernel(inline="always")
 def layout(axes, spins):
-    """Columns of `Records.data`: arms, inverse diagonal of A, base speeds, gap, coefficient of friction; their number.
+    """Columns of `Records.data`: arms, inverse diagonal of A, base speeds, gap, its bend, coefficient of friction.
 
     Directions come first, row by row. The arms of a direction are those of the first body (negative) and of the second.
+    The bend is the part of the gap at the end of the step that is not proportional to displacements.
     """
     d, a = len(axes), len(spins)
     arms = d * d
@@ -137,14 +138,15 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
     """One sweep of sub-step s: the one that pushes overlap out, or the last one, whose impulses are added up."""
     d, a = len(axes), len(spins)
     body, data, impulse, motion, begin = records.body, records.data, records.impulse, bodies.motion, bodies.begin
-    arms, mass, base, gap_at, friction, _ = layout(axes, spins)
+    arms, mass, base, gap_at, bend, friction = layout(axes, spins)
     rate, now, moved = 1.0 / plan.length, (s + 0.5) * plan.length, d + a + 2
-    elapsed = (s if pushes else s + 1) * plan.length
+    part = (s if pushes else s + 1) / plan.count
+    elapsed, square = part * plan.count * plan.length, part * part
     for i in range(len(body)):
         first, second = body[i, 0], body[i, 1]
         if len(begin) > 0 and max(begin[first], begin[second]) > now:
             continue
-        u, gap = data[i, base], data[i, gap_at] + elapsed * data[i, base]
+        u, gap = data[i, base], data[i, gap_at] + elapsed * data[i, base] + square * data[i, bend]
         for c in range(d):
             e = data[i, c]
             u += e * (motion[second, c] - motion[first, c])
@@ -154,6 +156,8 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
             u += e * motion[first, d + c] + f * motion[second, d + c]
             gap += e * motion[first, moved + d + c] + f * motion[second, moved + d + c]
         old = impulse[i, 0]
+        if not pushes and gap > 0.0 and old == 0.0:  # left to the next sub-step, or to the law in the next step
+            continue
         if gap >= 0.0 or not pushes or plan.push == 0.0:
             new = max(old - data[i, mass] * (u + max(gap, 0.0) * rate), 0.0)
         else:

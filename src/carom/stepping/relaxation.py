@@ -38,7 +38,7 @@ class Scratch:
         d, size = len(self.axes.linear), sum(len(part) for part in self.axes)
         motion, before, pull = ((bodies + 1, width) for width in (2 * size + 2, size, size))
         self.bodies = Bodies(np.zeros(motion), np.zeros(before), np.zeros(pull), np.empty(0))
-        self.width, self.dimension = d * (d + 2 * (size - d) + 2) + 2, d
+        self.width, self.dimension = d * (d + 2 * (size - d) + 2) + 3, d
         self._grow(64)
 
     def _grow(self, count: int) -> None:
@@ -92,7 +92,7 @@ def put_records(axes, spins, table, placed, free, friction, records):
     speeds are the base speeds.
     """
     d, a = len(axes), len(spins)
-    arms, mass, base, gap_at, friction_at, _ = layout(axes, spins)
+    arms, mass, base, gap_at, bend, friction_at = layout(axes, spins)
     body, data, n = records.body, records.data, len(free)
     imaged = table.shape[1] > WIDTH
     for i in range(len(table)):
@@ -101,7 +101,7 @@ def put_records(axes, spins, table, placed, free, friction, records):
         if d == 3:
             sx, sy, sz, tx, ty, tz = tangents_of(normal.x, normal.y, normal.z)
             s, t = Vec3(sx, sy, sz), Vec3(tx, ty, tz)
-        data[i, gap_at], data[i, friction_at] = table[i, GAP], friction[i, 0]
+        data[i, gap_at], data[i, bend], data[i, friction_at] = table[i, GAP], 0.0, friction[i, 0]
         for row in range(d):
             e = normal if row == 0 else (s if row == 1 else t)
             for c in range(d):
@@ -238,7 +238,7 @@ def energy_gain(axes, masses, bodies, records, velocity, shift, h):
     its last velocity, and their size `P . P`, in the metric of the masses.
     """
     motion, pull, d = bodies.motion, bodies.pull, len(axes)
-    size, base = motion.shape[1] // 2 - 1, records.data.shape[1] - d - 2
+    size, base = motion.shape[1] // 2 - 1, records.data.shape[1] - d - 3
     gain, kinetic, work, square = 0.0, 0.0, 0.0, 0.0
     for b in range(len(velocity)):
         if motion[b, size + 1] == 0.0 or not masses.free[b]:
@@ -279,16 +279,17 @@ def scale_impulses(axes, bodies, records, velocity, masses, h, part):
 
 
 @lean
-def approach(axes, spins, records, bodies, table, slow, lengths, speeds):
+def approach(axes, spins, records, bodies, table, limits, lengths, speeds):
     """Writes normal speeds and resting speeds (m, 2). Returns the largest speed, and the energy of the impacts.
 
-    An impact is a contact that closes in the step and approaches faster than its resting speed. `slow` (n,) are those of
-    the bodies. `lengths` are the gap at the end of the step up to which speeds count for the largest, and that up to
-    which bodies touch.
+    An impact is a contact that closes in the step and approaches faster than its resting speed. `limits` are the resting
+    speeds of the bodies (n,) and coefficients of restitution (m,). `lengths` are the gap at the end of the step up to
+    which speeds count for the largest, that up to which bodies touch, and the overlap of a fast contact that may wait
+    for the law in the next step, because the step does not close it: relaxation must not stop it.
     """
-    near, touch = lengths
+    (near, touch, wait), (slow, restitution) = lengths, limits
     d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
-    arms, mass, base, _, _, _ = layout(axes, spins)
+    arms, mass, base, gap_at, _, _ = layout(axes, spins)
     top, energy = 0.0, 0.0
     for i in range(len(body)):
         first, second = int(table[i, FIRST]), int(table[i, SECOND])
@@ -302,13 +303,31 @@ def approach(axes, spins, records, bodies, table, slow, lengths, speeds):
                 u += data[i, arms + 2 * row * a + c] * motion[body[i, 0], d + c]
                 u += data[i, arms + (2 * row + 1) * a + c] * motion[body[i, 1], d + c]
             if row == 0:
-                speeds[i, 0], speeds[i, 1] = u, limit
-                if table[i, PREDICTED] <= touch and u < -limit:
+                speeds[i, 0], speeds[i, 1], data[i, gap_at] = u, limit, table[i, GAP]
+                if u < -limit and table[i, PREDICTED] <= touch:
                     energy += 0.5 * data[i, mass] * u * u
+                elif u < -limit and restitution[i] > 0.0:
+                    data[i, gap_at] += wait
             if table[i, PREDICTED] > near:
                 break
             top = max(top, -u if row == 0 else abs(u))
     return top, energy
+
+
+@lean
+def put_bends(axes, spins, records, bodies, h, table):
+    """Writes by how much each gap at the end of free motion is larger than its displacement along the normal tells."""
+    d, a, motion, pull = len(axes), len(spins), bodies.motion, bodies.pull
+    body, data = records.body, records.data
+    arms, _, base, gap_at, bend, _ = layout(axes, spins)
+    for i in range(len(body)):
+        first, second, u = body[i, 0], body[i, 1], data[i, base]
+        for c in range(d):
+            u += data[i, c] * (motion[second, c] - motion[first, c] + 0.5 * h * (pull[second, c] - pull[first, c]))
+        for c in range(a):
+            u += data[i, arms + c] * (motion[first, d + c] + 0.5 * h * pull[first, d + c])
+            u += data[i, arms + a + c] * (motion[second, d + c] + 0.5 * h * pull[second, d + c])
+        data[i, bend] = table[i, PREDICTED] - data[i, gap_at] - h * u
 
 
 @kernel
@@ -370,12 +389,12 @@ def outcome(axes, spins, records, bodies, plan):
     still change.
     """
     d, a, motion, body, data, z = len(axes), len(spins), bodies.motion, records.body, records.data, records.impulse
-    arms, mass, base, gap_at, friction, _ = layout(axes, spins)
+    arms, mass, base, gap_at, bend, friction = layout(axes, spins)
     moved, time = d + a + 2, plan.count * plan.length
     deepest, residual = 0.0, 0.0
     for i in range(len(body)):
         first, second = body[i, 0], body[i, 1]
-        gap, left = data[i, gap_at] + time * data[i, base], 0.0
+        gap, left = data[i, gap_at] + time * data[i, base] + data[i, bend], 0.0
         for c in range(d):
             gap += data[i, c] * (motion[second, moved + c] - motion[first, moved + c])
         for c in range(a):

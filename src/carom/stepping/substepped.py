@@ -29,6 +29,7 @@ from .relaxation import (
     involved,
     outcome,
     predict,
+    put_bends,
     put_bodies,
     put_displacements,
     put_records,
@@ -78,19 +79,22 @@ class Substepped(DriftSafe):
             return end
         ahead = Ahead(start, end, h, slow, searched, found, None, overlap)
         records, speeds = self.scratch.taken(found.count)
-        self._prepare(start, found, h, records)
+        restitution = self._prepare(start, found, h, records)
         report.clock.lap("assemble")
-        ahead = self._impacts(ahead, records, speeds, report)
+        ahead = self._impacts(ahead, records, restitution, speeds, report)
         return self._relaxed(ahead, records, report)
 
-    def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> None:
-        """The records of the contacts, and the bodies before the first sub-step."""
+    def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> Floats:
+        """The records of the contacts, and the bodies before the first sub-step. Returns restitutions (m,)."""
         world = self.world
         self._place(start, self.none)
         sides = boundaries_at(world, start.time, h)[0] if world.moving_boundaries else world.boundaries
         turn = matrices(start.orientation) if world.dimension == 3 else NO_TURN
         placed = Motion(start.position, start.velocity, turn, world.inverse_sqrt_mass, sides.center, sides.velocity)
-        put_records(*self.axes, found.table, placed, world.free, coefficients(world, found)[1], records)
+        restitution, friction = coefficients(world, found)
+        put_records(*self.axes, found.table, placed, world.free, friction, records)
+        put_bends(*self.axes, records, self.scratch.bodies, h, found.table)
+        return restitution
 
     def _place(self, start: State, shift: Floats) -> None:
         """The bodies before the first sub-step, with their velocities, accelerations and displacements."""
@@ -100,21 +104,23 @@ class Substepped(DriftSafe):
         if len(shift):
             put_displacements(self.axes.linear, start.velocity, shift, world.masses, bodies)
 
-    def _impacts(self, ahead: Ahead, records: Records, speeds: Floats, report: StepReport) -> Ahead:
+    def _impacts(
+        self, ahead: Ahead, records: Records, restitution: Floats, speeds: Floats, report: StepReport
+    ) -> Ahead:
         """Applies the law to the contacts that impact and those around them, repeatedly while its answer closes others.
 
         What is left is relaxed, or waits for the next step.
         """
         world, found, start, bodies = self.world, ahead.found, ahead.start, self.scratch.bodies
         taken, whole = np.zeros(found.count, np.bool_), 0.0
-        lengths = (self.margin, self.touch)
+        lengths, limits = (self.margin, self.touch, self.wait), (ahead.slow, restitution)
         for number in range(ROUNDS if self.exact else MOST_ROUNDS):
-            top, energy = approach(*self.axes, records, bodies, found.table, ahead.slow, lengths, speeds)
+            top, energy = approach(*self.axes, records, bodies, found.table, limits, lengths, speeds)
             report.scale = max(report.scale, top)
             whole = max(whole, energy)
             if energy <= (0.0 if number == 0 or self.exact else LEAST_ENERGY * whole):
                 break
-            chosen = involved(records.body, found.table, speeds, self.touch, WHOLE_ISLAND if self.exact else 0, taken)
+            chosen = involved(records.body, found.table, speeds, self.touch, found.count + 1 if self.exact else 0, taken)
             ahead, changed = self._round(ahead._replace(start=start, found=found), chosen, speeds, report)
             if not changed:
                 break
