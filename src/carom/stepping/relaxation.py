@@ -285,15 +285,16 @@ def approach(axes, spins, records, bodies, table, limits, lengths, speeds):
     An impact is a contact that closes in the step and approaches faster than its resting speed. `limits` are the resting
     speeds of the bodies (n,) and coefficients of restitution (m,). `lengths` are the gap at the end of the step up to
     which speeds count for the largest, that up to which bodies touch, and the overlap of a fast contact that may wait
-    for the law in the next step, because the step does not close it: relaxation must not stop it.
+    for the law in the next step, because the step does not close it: relaxation must not stop it. Approach up to the
+    last of the `limits`, the speed that the law may have left, is not fast.
     """
-    (near, touch, wait), (slow, restitution) = lengths, limits
+    (near, touch, wait), (slow, restitution, left) = lengths, limits
     d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
     arms, mass, base, gap_at, _, _ = layout(axes, spins)
     top, energy = 0.0, 0.0
     for i in range(len(body)):
         first, second = int(table[i, FIRST]), int(table[i, SECOND])
-        limit = max(slow[first], slow[second] if second >= 0 else 0.0)
+        limit = max(slow[first], slow[second] if second >= 0 else 0.0, left)
         top = max(top, limit)
         for row in range(d):
             u = data[i, base + row]

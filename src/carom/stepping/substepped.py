@@ -39,6 +39,7 @@ from .relaxation import (
 )
 from .report import StepReport
 from .resting import Held, kept, match, put_keys
+from .stepper import FEW_CONTACTS_TOLERANCE
 
 SUBSTEPS = 4  # per step
 PUSH = 0.03  # largest push-out per step, relative to the length scale of the world
@@ -113,8 +114,9 @@ class Substepped(DriftSafe):
         """
         world, found, start, bodies = self.world, ahead.found, ahead.start, self.scratch.bodies
         taken, whole = np.zeros(found.count, np.bool_), 0.0
-        lengths, limits = (self.margin, self.touch, self.wait), (ahead.slow, restitution)
+        lengths = (self.margin, self.touch, self.wait)
         for number in range(ROUNDS if self.exact else MOST_ROUNDS):
+            limits = (ahead.slow, restitution, self.allowed(report, 0) if number else 0.0)
             top, energy = approach(*self.axes, records, bodies, found.table, limits, lengths, speeds)
             report.scale = max(report.scale, top)
             whole = max(whole, energy)
@@ -205,7 +207,7 @@ class Substepped(DriftSafe):
         return True
 
     def allowed(self, report: StepReport, count: int, found: int = 0) -> float:
-        return super().allowed(report, count, found) if self.exact else self.tolerance * report.scale
+        return (min(self.tolerance, FEW_CONTACTS_TOLERANCE) if self.exact else self.tolerance) * report.scale
 
     def _measure_overlap(self, start: State, report: StepReport) -> None:
         if report.overlap > APART * self.containment.least:
