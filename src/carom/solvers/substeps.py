@@ -9,19 +9,19 @@ work, many short steps with one sweep are more accurate than one step with many.
     sweep                             without pushing out, so that overlap does not become speed
 
 A sweep visits the contacts once, in their order: `0 <= z_n perp u_n + bias >= 0`, and friction in a disk of radius
-`mu z_n`. `bias` is `gap / k` of a gap that is open. Overlap is pushed out by a damped spring, as in the soft constraints
-of Catto's "Solver2D" (2024) and Box2D 3: with the phase `p` of the spring per sub-step and its damping ratio `d`,
+`mu z_n`. `bias` is `gap / k` of a gap that is open. Overlap is pushed out by a damped spring, as in the soft
+constraints of Catto's "Solver2D" (2024) and Box2D 3. With its phase p per sub-step and its damping ratio d,
 
     bias = max(p / (2 d + p) gap / k, -push)
-    z_n+ = max(z_n - s (u_n + bias) / A_nn - (1 - s) z_n, 0),    s = p (2 d + p) / (1 + p (2 d + p))
+    z_n+ = max(s (z_n - (u_n + bias) / A_nn), 0),    s = p (2 d + p) / (1 + p (2 d + p))
 
 Contacts and normals are those of the start of the step, gaps follow the displacements of the bodies. Since all of
 `v_end - v_start` of a sub-step is due to gravity and z, the first line is `v <- 2 v_end - v_start` from the second
 sub-step on: the warm start costs no sweep.
 
-Contacts with angular entries are stored as rows (`Records`), in 2D and 3D alike; `axes` and `spins` are tuples of the
-lengths of linear and angular velocities, (0, 1) and (0,) or (0, 1, 2) twice, known at compile time. Contacts of spheres
-need no rows (`Balls`): their arms are along the normal.
+At rest a contact with the force F has the overlap `F A_nn k^2 / p^2`. 2D and 3D share the code: `axes` and `spins` are
+tuples as long as linear and angular velocities, (0, 1) and (0,) or twice (0, 1, 2), whose lengths are known at compile
+time.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ..kernels import kernel, lean
 from .rows import Floats, Ints
 
 PHASE = 2.0 * np.pi / 8.0  # of the spring that pushes overlap out, in radians per sub-step
-DAMPING_RATIO = 10.0  # of that spring: overlap decays by 4 % per sub-step, and does not oscillate
+DAMPING_RATIO = 10.0  # of that spring: overlap decays by 4 % per sub-step, and does not oscillate.
 BIAS_SHARE = PHASE / (2.0 * DAMPING_RATIO + PHASE)  # of an overlap that a sub-step removes
 SOFTNESS = PHASE * (2.0 * DAMPING_RATIO + PHASE)
-MASS_SHARE, IMPULSE_SHARE = SOFTNESS / (1.0 + SOFTNESS), 1.0 / (1.0 + SOFTNESS)  # s and 1 - s above
+MASS_SHARE = SOFTNESS / (1.0 + SOFTNESS)  # s above
 TINY = 1e-300  # no division by zero where there is no friction
 
 
@@ -210,3 +210,46 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
         if not pushes:
             for row in range(d):
                 records.total[i, row] += impulse[i, row]
+
+
+@lean
+def outcome(axes, spins, records, bodies, plan):
+    """The deepest overlap at the end of the sub-steps, the residual, a speed, and the work of pushing overlap out.
+
+    That work is the mean force of a contact times the overlap that it has lost. Makes impulses those of a whole step.
+    That of a contact is `|min(A z, u + gap / k)|` along the normal, and the slip that friction within its bound would
+    still change.
+    """
+    d, a, motion, body, data, z = len(axes), len(spins), bodies.motion, records.body, records.data, records.impulse
+    arms, mass, base, gap_at, bend, friction = layout(axes, spins)
+    moved, time = d + a + 2, plan.count * plan.length
+    deepest, residual, lift = 0.0, 0.0, 0.0
+    for i in range(len(body)):
+        first, second = body[i, 0], body[i, 1]
+        gap, left = data[i, gap_at] + time * data[i, base] + data[i, bend], 0.0
+        for c in range(d):
+            gap += data[i, c] * (motion[second, moved + c] - motion[first, moved + c])
+        for c in range(a):
+            gap += data[i, arms + c] * motion[first, moved + d + c]
+            gap += data[i, arms + a + c] * motion[second, moved + d + c]
+        deepest = min(deepest, gap)
+        lift += records.total[i, 0] / time * max(min(gap, 0.0) - data[i, gap_at], 0.0)
+        for row in range(d):
+            u = data[i, base + row]
+            for c in range(d):
+                u += data[i, row * d + c] * (motion[second, c] - motion[first, c])
+            for c in range(a):
+                u += data[i, arms + 2 * row * a + c] * motion[first, d + c]
+                u += data[i, arms + (2 * row + 1) * a + c] * motion[second, d + c]
+            if row == 0:
+                residual = max(residual, abs(min(z[i, 0] / data[i, mass], u + max(gap, 0.0) / plan.length)))
+                if z[i, 0] == 0.0:
+                    break
+            else:
+                bound = data[i, friction] * z[i, 0]
+                new = min(max(z[i, row] - data[i, mass + row] * u, -bound), bound)
+                left += ((z[i, row] - new) / data[i, mass + row]) ** 2
+        residual = max(residual, np.sqrt(left))
+        for row in range(d):
+            z[i, row] *= plan.count
+    return -deepest, residual, lift

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..contact.motion import displacement_at
-from ..contact.contact_set import DRIFT, FIRST, GAP, NORMAL, OFFSET, POINT, PREDICTED, SECOND, WIDTH, vector
+from ..contact.contact_set import DRIFT, FIRST, GAP, NORMAL, OFFSET, POINT, WIDTH, vector
 from ..geometry.vectors import Vec3, cross, dot, row3
 from ..kernels import kernel, lean
-from ..problem.contact_rows import Motion, tangents_of
-from ..solvers.rows import Floats, Ints
+from ..problem.contact_rows import tangents_of
+from ..solvers.rows import Floats
 from ..solvers.substeps import Bodies, Records, layout
 from .rotation import rotate_body, rotate_by
 
@@ -46,7 +45,7 @@ class Scratch:
         self.impulse, self.speeds = np.empty((count, self.dimension)), np.empty((count, 2))
 
     def taken(self, count: int) -> tuple[Records, Floats]:
-        """Records and speeds (m, 2) for `count` contacts. The sums of their impulses are a new array, for the report."""
+        """Records and speeds (m, 2) for `count` contacts. The sums of impulses are a new array, for the report."""
         if count > len(self.speeds):
             self._grow(count + count // 2)
         impulses = (self.impulse[:count], np.empty((count, self.dimension)))
@@ -88,15 +87,15 @@ def put_displacements(axes, velocity, shift, masses, bodies):
 def put_records(axes, spins, table, placed, free, friction, records):
     """Writes the bodies, directions, arms and gaps of the contacts of a table.
 
-    `placed` is a `Motion`, `friction` (m, 3) are coefficients. Boundaries and bodies that are not free have no arms: their
-    speeds are the base speeds.
+    `placed` is a `Motion`, `friction` (m, 3) are coefficients. Boundaries and bodies that are not free have no arms:
+    their speeds are the base speeds.
     """
     d, a = len(axes), len(spins)
     arms, mass, base, gap_at, bend, friction_at = layout(axes, spins)
     body, data, n = records.body, records.data, len(free)
     imaged = table.shape[1] > WIDTH
     for i in range(len(table)):
-        normal, point = vector(table, i, NORMAL), vector(table, i, POINT)
+        normal = vector(table, i, NORMAL)
         s, t = Vec3(-normal.y, normal.x, 0.0), Vec3(0.0, 0.0, 0.0)
         if d == 3:
             sx, sy, sz, tx, ty, tz = tangents_of(normal.x, normal.y, normal.z)
@@ -133,12 +132,17 @@ def _arm(axes, table, i, side, placed, imaged):
     point, b = vector(table, i, POINT), int(table[i, FIRST + side])
     v = Vec3(0.0, 0.0, 0.0)
     if b >= 0:
-        arm = point - Vec3(placed.position[b, 0], placed.position[b, 1], placed.position[b, 2] if len(axes) == 3 else 0.0)
+        arm = point - _vector(axes, placed.position, b)
         if side == 1 and imaged:
             arm, v = arm - vector(table, i, OFFSET), vector(table, i, DRIFT)
         return arm, v
-    k = -1 - b
-    return point - Vec3(placed.center[k, 0], placed.center[k, 1], placed.center[k, 2] if len(axes) == 3 else 0.0), v
+    return point - _vector(axes, placed.center, -1 - b), v
+
+
+@kernel(inline="always")
+def _vector(axes, table, i):
+    """Row i of a table of points as a vector of space."""
+    return Vec3(table[i, 0], table[i, 1], table[i, 2] if len(axes) == 3 else 0.0)
 
 
 @kernel
@@ -234,8 +238,8 @@ def energy_gain(axes, masses, bodies, records, velocity, shift, h):
     """The energy that bodies have gained in the sub-steps, less the work of accelerations and prescribed motions.
 
     `velocity` (n, d) are velocities before, `shift` (n, d) displacements before, or (0, d) for none. The kinetic energy
-    of the bodies on which a normal impulse acted follows; then the work `P . v` of the sum P of the impulses of a body at
-    its last velocity, and their size `P . P`, in the metric of the masses.
+    of the bodies on which a normal impulse acted follows; then the work `P . v` of the sum P of the impulses of a body
+    at its last velocity, and their size `P . P`, in the metric of the masses.
     """
     motion, pull, d = bodies.motion, bodies.pull, len(axes)
     size, base = motion.shape[1] // 2 - 1, records.data.shape[1] - d - 3
@@ -273,160 +277,3 @@ def scale_impulses(axes, bodies, records, velocity, masses, h, part):
     for i in range(len(records.total)):
         for row in range(d):
             records.total[i, row] *= 1.0 - part
-
-
-# ---- impacts
-
-
-@lean
-def approach(axes, spins, records, bodies, table, limits, lengths, speeds):
-    """Writes normal speeds and resting speeds (m, 2). Returns the largest speed, and the energy of the impacts.
-
-    An impact is a contact that closes in the step and approaches faster than its resting speed. `limits` are the resting
-    speeds of the bodies (n,) and coefficients of restitution (m,). `lengths` are the gap at the end of the step up to
-    which speeds count for the largest, that up to which bodies touch, and the overlap of a fast contact that may wait
-    for the law in the next step, because the step does not close it: relaxation must not stop it. Approach up to the
-    last of the `limits`, the speed that the law may have left, is not fast.
-    """
-    (near, touch, wait), (slow, restitution, left) = lengths, limits
-    d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
-    arms, mass, base, gap_at, _, _ = layout(axes, spins)
-    top, energy = 0.0, 0.0
-    for i in range(len(body)):
-        first, second = int(table[i, FIRST]), int(table[i, SECOND])
-        limit = max(slow[first], slow[second] if second >= 0 else 0.0, left)
-        top = max(top, limit)
-        for row in range(d):
-            u = data[i, base + row]
-            for c in range(d):
-                u += data[i, row * d + c] * (motion[body[i, 1], c] - motion[body[i, 0], c])
-            for c in range(a):
-                u += data[i, arms + 2 * row * a + c] * motion[body[i, 0], d + c]
-                u += data[i, arms + (2 * row + 1) * a + c] * motion[body[i, 1], d + c]
-            if row == 0:
-                speeds[i, 0], speeds[i, 1], data[i, gap_at] = u, limit, table[i, GAP]
-                if u < -limit and table[i, PREDICTED] <= touch:
-                    energy += 0.5 * data[i, mass] * u * u
-                elif u < -limit and restitution[i] > 0.0:
-                    data[i, gap_at] += wait
-            if table[i, PREDICTED] > near:
-                break
-            top = max(top, -u if row == 0 else abs(u))
-    return top, energy
-
-
-@lean
-def put_bends(axes, spins, records, bodies, h, table):
-    """Writes by how much each gap at the end of free motion is larger than its displacement along the normal tells."""
-    d, a, motion, pull = len(axes), len(spins), bodies.motion, bodies.pull
-    body, data = records.body, records.data
-    arms, _, base, gap_at, bend, _ = layout(axes, spins)
-    for i in range(len(body)):
-        first, second, u = body[i, 0], body[i, 1], data[i, base]
-        for c in range(d):
-            u += data[i, c] * (motion[second, c] - motion[first, c] + 0.5 * h * (pull[second, c] - pull[first, c]))
-        for c in range(a):
-            u += data[i, arms + c] * (motion[first, d + c] + 0.5 * h * pull[first, d + c])
-            u += data[i, arms + a + c] * (motion[second, d + c] + 0.5 * h * pull[second, d + c])
-        data[i, bend] = table[i, PREDICTED] - data[i, gap_at] - h * u
-
-
-@kernel
-def involved(body, table, speeds, touch, enough, taken):
-    """The closing contacts (k,), ascending, that the law is given. Marks them in `taken` (m,).
-
-    These are the closing contacts of the bodies of impacts, those that were taken before, and others that these are
-    connected to by closing contacts, nearest first, as long as there are fewer than `enough`.
-    """
-    n = body.max()
-    marked, out, count, last = np.zeros(n + 1, np.bool_), np.empty(len(body), np.int64), 0, -1
-    for i in range(len(body)):
-        if taken[i] or (table[i, PREDICTED] <= touch and speeds[i, 0] < -speeds[i, 1]):
-            marked[body[i, 0]] = marked[body[i, 1]] = True
-    while count > last:
-        last, count = count, 0
-        for i in range(len(body)):
-            close = taken[i] or table[i, PREDICTED] <= touch
-            if close and ((marked[body[i, 0]] and body[i, 0] < n) or (marked[body[i, 1]] and body[i, 1] < n)):
-                out[count] = i
-                count += 1
-        if count >= enough:
-            break
-        for j in range(count):
-            marked[body[out[j], 0]] = marked[body[out[j], 1]] = True
-    for j in range(count):
-        taken[out[j]] = True
-    return out[:count]
-
-
-@lean
-def predict(axes, spins, records, bodies, h, before, table):
-    """Adds to the predicted gaps of a table what the velocities and displacements of impacts have changed.
-
-    `before` (n + 1, 2 (D + A) + 2) are the motions before these.
-    """
-    d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
-    arms, moved = layout(axes, spins)[0], len(axes) + len(spins) + 2
-    for i in range(len(body)):
-        first, second, closer = body[i, 0], body[i, 1], 0.0
-        for c in range(d):
-            for side in range(2):
-                b, sign = (first, -1.0) if side == 0 else (second, 1.0)
-                change = h * (motion[b, c] - before[b, c]) + motion[b, moved + c] - before[b, moved + c]
-                closer += sign * data[i, c] * change
-        for c in range(a):
-            for side in range(2):
-                b, e = (first, data[i, arms + c]) if side == 0 else (second, data[i, arms + a + c])
-                change = h * (motion[b, d + c] - before[b, d + c])
-                closer += e * (change + motion[b, moved + d + c] - before[b, moved + d + c])
-        table[i, PREDICTED] += closer
-
-
-@lean
-def outcome(axes, spins, records, bodies, plan):
-    """The deepest overlap at the end of the sub-steps, and the residual, a speed. Makes impulses those of a whole step.
-
-    That of a contact is `|min(A z, u + gap / k)|` along the normal, and the slip that friction within its bound would
-    still change.
-    """
-    d, a, motion, body, data, z = len(axes), len(spins), bodies.motion, records.body, records.data, records.impulse
-    arms, mass, base, gap_at, bend, friction = layout(axes, spins)
-    moved, time = d + a + 2, plan.count * plan.length
-    deepest, residual = 0.0, 0.0
-    for i in range(len(body)):
-        first, second = body[i, 0], body[i, 1]
-        gap, left = data[i, gap_at] + time * data[i, base] + data[i, bend], 0.0
-        for c in range(d):
-            gap += data[i, c] * (motion[second, moved + c] - motion[first, moved + c])
-        for c in range(a):
-            gap += data[i, arms + c] * motion[first, moved + d + c] + data[i, arms + a + c] * motion[second, moved + d + c]
-        deepest = min(deepest, gap)
-        for row in range(d):
-            u = data[i, base + row]
-            for c in range(d):
-                u += data[i, row * d + c] * (motion[second, c] - motion[first, c])
-            for c in range(a):
-                u += data[i, arms + 2 * row * a + c] * motion[first, d + c]
-                u += data[i, arms + (2 * row + 1) * a + c] * motion[second, d + c]
-            if row == 0:
-                residual = max(residual, abs(min(z[i, 0] / data[i, mass], u + max(gap, 0.0) / plan.length)))
-                if z[i, 0] == 0.0:
-                    break
-            else:
-                bound = data[i, friction] * z[i, 0]
-                new = min(max(z[i, row] - data[i, mass + row] * u, -bound), bound)
-                left += ((z[i, row] - new) / data[i, mass + row]) ** 2
-        residual = max(residual, np.sqrt(left))
-        for row in range(d):
-            z[i, row] *= plan.count
-    return -deepest, residual
-
-
-@lean
-def farther(velocity, reach, arm, dimension, h, margin, out):
-    """Marks the bodies that move farther than their contacts were searched; returns how many."""
-    count = 0
-    for b in range(len(velocity)):
-        out[b] = displacement_at(velocity, b, arm, dimension, h) > reach[b] + margin
-        count += int(out[b])
-    return count
