@@ -9,9 +9,9 @@ Small worlds are treated exactly: the law gets whole islands, is solved to round
 impacts. In larger worlds it is applied once per step, to the impacts and to the closing contacts of their bodies; what
 it leaves, or makes, is relaxed or impacts in the next step.
 
-The energy of every step is measured. Sub-steps that add more than the work of pushing overlap out (at most LARGEST_LIFT)
-and LARGEST_GAIN are repeated without pushing, then with smaller impulses; where that does not suffice, the step of `drift_safe` takes their
-place, which never adds energy.
+The energy of every step is measured. Sub-steps that add more than the work of pushing overlap out (at most
+LARGEST_LIFT) and LARGEST_GAIN are repeated without pushing, then with smaller impulses; where that does not suffice,
+the step of `drift_safe` takes their place, which never adds energy.
 """
 
 from __future__ import annotations
