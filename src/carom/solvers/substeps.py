@@ -72,6 +72,7 @@ class Substeps(NamedTuple):
     count: int
     length: float  # time
     push: float  # largest speed at which overlap is pushed out
+    soft: float  # overlap up to which the spring has its softness; at twice that s is 1
 
 
 @kernel(inline="always")
@@ -162,7 +163,8 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
             new = max(old - data[i, mass] * (u + max(gap, 0.0) * rate), 0.0)
         else:
             bias = max(BIAS_SHARE * rate * gap, -plan.push)
-            new = max(MASS_SHARE * (old - data[i, mass] * (u + bias)), 0.0)
+            stiff = min(max(-gap / plan.soft - 1.0, 0.0), 1.0)
+            new = max((MASS_SHARE + (1.0 - MASS_SHARE) * stiff) * (old - data[i, mass] * (u + bias)), 0.0)
         if new == 0.0 and old == 0.0:
             continue
         impulse[i, 0] = new

@@ -52,6 +52,7 @@ from .stepper import FEW_CONTACTS_TOLERANCE
 
 MOST_SUBSTEPS = 64  # per step; more would cost as much as shorter steps, which are more accurate
 PUSH = 0.03  # largest overlap that is pushed out per step, relative to the length scale of the world
+SOFT = 0.01  # overlap, in the same units, from which on contacts stiffen: heavy bodies sink less into light ones
 EXACT_BODIES = 64  # a world of at most so many is treated exactly: a rack of 56 balls, a card house
 # Energy per step, relative to the kinetic energy plus that of lifting all bodies by a length scale.
 LARGEST_LIFT = 1e-4  # for the work of pushing overlap out
@@ -196,7 +197,8 @@ class Substepped(DriftSafe):
         match(report.warm_start, keys, ahead.found.table, world.dimension - 1, records.impulse)
         if ahead.time is not None:
             bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
-        plan = Substeps(self.substeps, h / self.substeps, push * world.length_scale / h)
+        lengths = (push * world.length_scale / h, SOFT * world.length_scale)
+        plan = Substeps(self.substeps, h / self.substeps, *lengths)
         make_substeps(*self.axes, records, bodies, plan)
         depth, residual, lift = outcome(*self.axes, records, bodies, plan)
         energies = energy_gain(self.axes.linear, world.masses, bodies, records, velocity, shift, h)
