@@ -13,7 +13,7 @@ import numpy as np
 from ..contact.contact_set import DRIFT, FIRST, GAP, NORMAL, OFFSET, POINT, WIDTH, vector
 from ..geometry.vectors import Vec3, cross, dot, row3
 from ..kernels import kernel, lean
-from ..problem.contact_rows import tangents_of
+from ..problem.assemble import tangents_of
 from ..solvers.rows import Floats
 from ..solvers.substeps import Bodies, Records, layout
 from .rotation import rotate_body, rotate_by
@@ -98,8 +98,7 @@ def put_records(axes, spins, table, placed, free, friction, records):
         normal = vector(table, i, NORMAL)
         s, t = Vec3(-normal.y, normal.x, 0.0), Vec3(0.0, 0.0, 0.0)
         if d == 3:
-            sx, sy, sz, tx, ty, tz = tangents_of(normal.x, normal.y, normal.z)
-            s, t = Vec3(sx, sy, sz), Vec3(tx, ty, tz)
+            s, t = tangents_of(normal)
         data[i, gap_at], data[i, bend], data[i, friction_at] = table[i, GAP], 0.0, friction[i, 0]
         for row in range(d):
             e = normal if row == 0 else (s if row == 1 else t)

@@ -22,12 +22,11 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
-from ..contact.containment import OVERLAP, Violation
+from ..contact.containment import NOTED_OVERLAP, Violation
 from ..contact.motion import FAR_MOTION, displacements
 from ..errors import ProblemError
 from ..geometry.rotations import matrices
-from ..problem.assemble import NO_TURN, coefficients
-from ..problem.contact_rows import Motion
+from ..problem.assemble import NO_TURN, Motion, coefficients
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
 from ..solvers.substeps import Records, Substeps, make_substeps, outcome
@@ -212,13 +211,13 @@ class Substepped(DriftSafe):
             part = 2.0 * gain / (work + np.sqrt(root))
             scale_impulses(self.axes.linear, bodies, records, velocity, world.masses, h, part)
         report.relaxed = max(report.relaxed, residual / report.scale if report.scale > 0.0 else 0.0)
-        report.apart = max(depth, report.overlap) <= OVERLAP * self.containment.least
+        report.apart = max(depth, report.overlap) <= NOTED_OVERLAP * self.containment.least
         return True
 
     # ---- containment and report
 
     def _measure_overlap(self, start: State, report: StepReport) -> None:
-        if report.overlap > OVERLAP * self.containment.least:
+        if report.overlap > NOTED_OVERLAP * self.containment.least:
             super()._measure_overlap(start, report)
 
     def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
