@@ -69,7 +69,7 @@ class Bodies(NamedTuple):
 class Substeps(NamedTuple):
     """How a step is cut."""
 
-    count: int
+    number: int
     length: float  # time
     push: float  # largest speed at which overlap is pushed out
     soft: float  # overlap up to which the spring has its softness; at twice that s is 1
@@ -95,14 +95,14 @@ def make_substeps(axes, spins, records, bodies, plan):
     size = len(axes) + len(spins)
     motion, before, pull = bodies.motion, bodies.before, bodies.pull
     n, k = len(motion) - 1, plan.length
-    for s in range(plan.count):
+    for s in range(plan.number):
         for b in range(n):
             for c in range(size):
                 v = motion[b, c]
                 motion[b, c] = v + k * pull[b, c] if s == 0 else 2.0 * v - before[b, c]
                 before[b, c] = v
         if s == 0:
-            warm_start(axes, spins, records, bodies, plan.count)
+            warm_start(axes, spins, records, bodies, plan.number)
         _sweep(axes, spins, records, bodies, plan, s, True)
         for b in range(n):
             half = 0.0 if motion[b, size + 1] == s + 1.0 else 0.5 * k
@@ -141,8 +141,8 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
     body, data, impulse, motion, begin = records.body, records.data, records.impulse, bodies.motion, bodies.begin
     arms, mass, base, gap_at, bend, friction = layout(axes, spins)
     rate, now, moved = 1.0 / plan.length, (s + 0.5) * plan.length, d + a + 2
-    part = (s if pushes else s + 1) / plan.count
-    elapsed, square = part * plan.count * plan.length, part * part
+    part = (s if pushes else s + 1) / plan.number
+    elapsed, square = part * plan.number * plan.length, part * part
     for i in range(len(body)):
         first, second = body[i, 0], body[i, 1]
         if len(begin) > 0 and max(begin[first], begin[second]) > now:
@@ -224,7 +224,7 @@ def outcome(axes, spins, records, bodies, plan):
     """
     d, a, motion, body, data, z = len(axes), len(spins), bodies.motion, records.body, records.data, records.impulse
     arms, mass, base, gap_at, bend, friction = layout(axes, spins)
-    moved, time = d + a + 2, plan.count * plan.length
+    moved, time = d + a + 2, plan.number * plan.length
     deepest, residual, lift = 0.0, 0.0, 0.0
     for i in range(len(body)):
         first, second = body[i, 0], body[i, 1]
@@ -253,5 +253,5 @@ def outcome(axes, spins, records, bodies, plan):
                 left += ((z[i, row] - new) / data[i, mass + row]) ** 2
         residual = max(residual, np.sqrt(left))
         for row in range(d):
-            z[i, row] *= plan.count
+            z[i, row] *= plan.number
     return -deepest, residual, lift
