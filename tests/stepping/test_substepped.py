@@ -8,6 +8,7 @@ from tests.stepping.runs import disc
 
 import carom
 from carom import Simulation, scenes, stepping
+from carom.analysis.checks import check_run
 from carom.errors import ProblemError
 from carom.scene import Bodies, Box, Container, Material, Plane, Rectangle, Scene, Sphere
 from carom.solvers.substeps import PHASE
@@ -249,3 +250,11 @@ def test_rolling_friction_is_refused():
 
 def test_it_is_registered():
     assert "substepped" in stepping.names() and stepping.STEPPERS["substepped"] is Substepped
+
+
+def test_a_run_passes_its_checks():
+    """Soft contact at rest, and energy within the bound; the residual is reported without a verdict."""
+    run = carom.simulate(scenes.box_tower_3d(boxes=3), stepper="substepped", duration=1.0)
+    verdict = {check.name: check.passed for check in check_run(run)}
+    assert verdict["overlap"] and verdict["energy"] and verdict["impacts"] and verdict["residual"] is None
+    assert run.steps["residual"].max() > run.tolerance
