@@ -8,6 +8,7 @@ from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND
 from ..contact.motion import displacement_at
 from ..kernels import kernel, lean
 from ..solvers.substeps import layout
+from .impact_stage import ELASTIC_REST
 
 
 @lean
@@ -22,12 +23,14 @@ def approach(axes, spins, records, bodies, table, limits, lengths, speeds):
     """
     (near, touch, wait), (slow, restitution, left) = lengths, limits
     d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
-    arms, mass, base, gap_at, _, _ = layout(axes, spins)
+    arms, mass, base, gap_at, _, friction = layout(axes, spins)
     top, energy = 0.0, 0.0
     for i in range(len(body)):
         first, second = int(table[i, FIRST]), int(table[i, SECOND])
         limit = max(slow[first], slow[second] if second >= 0 else 0.0, left)
         top = max(top, limit)
+        if restitution[i] == 1.0 and data[i, friction] == 0.0:
+            limit = max(ELASTIC_REST * limit, left)
         for row in range(d):
             u = data[i, base + row]
             for c in range(d):

@@ -33,7 +33,7 @@ from ..solvers.substeps import Records, Substeps, make_substeps, outcome
 from ..world import State, World
 from .closing_contacts import approach, farther, involved, predict, put_bends
 from .drift_safe import ROUNDS, Ahead, DriftSafe, _approach
-from .impact_stage import change_velocity, impact_velocities
+from .impact_stage import change_velocity, struck_bodies
 from .integrator import accelerations, displaced, prescribed
 from .relaxation import (
     Scratch,
@@ -145,22 +145,28 @@ class Substepped(DriftSafe):
 
     def _round(self, ahead: Ahead, part: ContactSet, speeds: Floats, report: StepReport) -> tuple[Ahead, bool]:
         """The motion after one application of the law to the contacts `part`, and whether that has changed anything."""
-        start, h, whole = ahead.start, ahead.h, np.arange(part.count)
-        impact = self.assemble(start, part, h, report)
-        state = _approach(ahead._replace(found=part, speeds=np.ascontiguousarray(speeds.T)), impact)
+        start, whole = ahead.start, np.arange(part.count)
+        impact = self.assemble(start, part, ahead.h, report)
+        rows, e, pull = impact.rows, impact.restitution, self.pull[impact.taking_part]
+        some = ahead._replace(found=part, speeds=np.ascontiguousarray(speeds.T))
+        state, flight, table = _approach(some, impact), self._flight(some, impact), part.table
         report.rounds += 1
-        pull = self.pull[impact.taking_part]
-        time, velocity = impact_velocities(impact.rows, state, whole, pull, self.falls, h, self.margin)
-        contacts = impact.subset(whole, velocity)
+        struck = struck_bodies(rows, state, flight, table, e, whole, pull, self.timed, self.margin)
+        if struck.time.any():
+            part, _ = self._at_impact(part, part, impact, state, flight, struck, whole)
+        contacts = impact.subset(whole, struck.velocity)
         result = self.resolve(contacts, part, None, report)
         if not result.normal.any():  # all approach is within the tolerance
             return ahead, False
-        change_velocity(impact.rows, state, velocity, contacts.after(result.normal, result.tangent), time, h)
+        change_velocity(rows, state, flight, struck, contacts.after(result.normal, result.tangent), table)
         shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
         times = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
         times[impact.taking_part] = state.time
-        after = impact.unwhitened(state.velocity, start.velocity)
-        start = State(start.time, start.step, start.position, start.orientation, after)
+        after, orientation = impact.unwhitened(state.velocity, start.velocity), start.orientation
+        if len(state.orientation):
+            orientation = orientation.copy()
+            orientation[impact.taking_part] = state.orientation
+        start = State(start.time, start.step, start.position, orientation, after)
         return ahead._replace(start=start, shift=impact.unwhitened(state.shift, shift), time=times), True
 
     # ---- sub-steps
