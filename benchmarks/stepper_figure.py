@@ -63,7 +63,7 @@ def main(path: str) -> None:
                 if found is not None:
                     at.plot(*found, MARKERS[number], color=CYCLE[number], label=stepper, markersize=6)
             at.set(title=title, xscale="log", yscale="log", xlabel="CPU time per step (ms)")
-            at.set(xlim=(0.1, 10.0), ylim=(0.5 * LEAST, 2.0))
+            at.set(xlim=(0.1, 100.0), ylim=(0.5 * LEAST, 2.0))
         axes[0].set_ylabel("deepest overlap (half widths)")
         shown = {name: line for at in axes for line, name in zip(*at.get_legend_handles_labels())}
         figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=len(shown), frameon=False)
