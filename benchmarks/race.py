@@ -140,10 +140,11 @@ def race(
     """Runs of Carom ("carom") and of engines by name, or the reason why one is missing. Prints a line for each.
 
     The first `skip` steps are made but not counted. With `loose` there is a second run of Carom ("loose") with this
-    tolerance.
+    tolerance. The run "substepped" is of Carom with the stepper of that name.
     """
     plain = described(scene)
     runners: dict[str, Runner] = {"carom": Ours(scene)}
+    runners["substepped"] = Ours(scene, "Carom, substepped", stepper="substepped")
     if loose is not None:
         runners["loose"] = Ours(scene, f"Carom, tolerance {loose:g}", loose)
     absent = {name: reason for name in engines if (reason := missing(name)) is not None}

@@ -16,7 +16,7 @@ FRICTION, RESTITUTION = 0.5, 0.3
 GAP = 1.03  # distance of the places on which bodies start, in diameters of their bounding spheres
 BOX = 0.8  # edge
 ENGINES = ("rapier", "mujoco", "bullet")
-OURS = ("carom", "loose")  # runs of Carom with the default tolerance, and with LOOSE
+OURS = ("carom", "loose", "substepped")  # runs of Carom: at the default tolerance, with LOOSE, and another stepper
 LOOSE = 0.03  # of the second run of Carom: its overlap is still far below that of the engines beside it
 WARM_STEPS = 240  # of a small copy of a scene, before the run that is timed
 
@@ -47,7 +47,8 @@ def settling(shape: Sphere | Box, count: int, seed: int = 0) -> Scene:
 
 def warm_up(shape: Sphere | Box) -> None:
     """Loads the kernels, so that none is loaded in a run that is timed."""
-    Ours(settling(shape, 200)).steps(WARM_STEPS)
+    for stepper in ("drift_safe", "substepped"):
+        Ours(settling(shape, 200), stepper=stepper).steps(WARM_STEPS)
 
 
 def compared(name: str, found: dict[str, Result | str], limits: dict[str, float], mine: str = "carom") -> list[Row]:
@@ -89,8 +90,27 @@ def run_boxes(quick: bool = False) -> list[Row]:
         ),
         *compared(name, found, {"rapier": 0.25, "mujoco": 2.0, "bullet": 4.0}),
         overlap_row(name, found, 1.0),
+        *substepped_rows(name, found, 1.0 / 1.3, 0.5),
     ]
-    return rows + run_resting_boxes(quick)
+    return rows + run_small(quick) + run_resting_boxes(quick)
+
+
+def substepped_rows(name: str, found: dict[str, Result | str], least: float, share: float) -> list[Row]:
+    """The stepper `substepped` beside Rapier: Rapier's time over its, and its share of Rapier's overlap."""
+    title = f"{name}, substepped"
+    rows = compared(title, found, {"rapier": least}, "substepped")
+    return [*rows, overlap_row(title, found, share, "rapier", "substepped")]
+
+
+def run_small(quick: bool = False) -> list[Row]:
+    """100 boxes and 100 spheres settle."""
+    rows = []
+    for shape, what in ((Box((BOX, BOX, BOX)), "boxes"), (Sphere(0.5), "spheres")):
+        count, steps = (20, 40) if quick else (100, 480)
+        # A turn of a few fast steps would mostly measure how the caches fill again.
+        found = race(settling(shape, count), steps, () if quick else ENGINES[:1], turn=60)
+        rows += compared(f"{count} {what} settle, substepped", found, {"rapier": 0.5}, "substepped")
+    return rows
 
 
 def overlap_row(
@@ -133,11 +153,11 @@ def run_spheres(quick: bool = False) -> list[Row]:
     name = f"{count:,} spheres settle, {steps * STEP:g} s"
     found = race(settling(shape, count), steps, () if quick else ENGINES, loose=LOOSE)
     rows = []
-    for mine, title in zip(OURS, (name, f"{name}, tolerance {LOOSE:g}")):
+    for mine, title in zip(OURS[:2], (name, f"{name}, tolerance {LOOSE:g}")):
         ours = found[mine]
         assert isinstance(ours, Result)
         per_second = f"{ours.milliseconds / (1e3 * STEP):.1f} CPU s per simulated s"
         rows.append(Row(title, "for the record", f"{per_second}, worst step {ours.worst:.0f} ms", True))
         rows += compared(title, found, {"rapier": 1.0, "mujoco": 0.0, "bullet": 5.0}, mine)
         rows.append(overlap_row(title, found, 0.2, "rapier", mine))
-    return rows
+    return rows + substepped_rows(name, found, 3.0, 0.25)

@@ -12,7 +12,7 @@ from .errors import ProblemError
 
 # Names of the steppers, for scene files and help texts, which must not import Numba. The classes, with title and
 # guarantee, are in `carom.stepping`, whose `register` adds names.
-STEPPERS = ["synchronous", "drift_safe", "time_of_impact"]
+STEPPERS = ["synchronous", "drift_safe", "time_of_impact", "substepped"]
 
 # Which contacts the synchronous step resolves: those of the state at the end of free motion; these and the pairs that
 # would pass through each other (3D); all pairs that overlap at any time of the step. None is the default of the world.

@@ -193,8 +193,8 @@ def _prepare_kernels(scene: Scene, law: str | Law | None, stepper: str | None, f
 def _check_rolling(world: World, stepper: str) -> None:
     """Refuses rolling and torsional friction where no stage of the step would apply them."""
     acts = world.rolling_friction is not None or world.torsional_friction is not None
-    if acts and stepper == "synchronous":
-        wanted = "drift_safe or time_of_impact: rolling and torsional friction act in resting contact, which it lacks"
+    if acts and stepper in ("synchronous", "substepped"):
+        wanted = "drift_safe or time_of_impact: their resting solve has rolling and torsional friction"
         raise ProblemError("stepper", stepper, wanted)
 
 

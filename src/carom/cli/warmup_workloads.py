@@ -51,7 +51,7 @@ def _plane() -> Iterator[Workload]:
     yield Workload("2d/discs", partial(_run, "newtons_cradle", {}, 60), uses)
     yield Workload("2d/discs", partial(_run, "gas", {"side": 6}, 20), uses)
     yield Workload("2d/polygons", partial(_run, "box_stack", {"boxes": 3}, STEPS, frictionless=True), uses)
-    for stepper in ("drift_safe", "time_of_impact"):
+    for stepper in ("drift_safe", "time_of_impact", "substepped"):
         family = f"2d/{stepper}"
         yield Workload(family, partial(_run, "pool_break", {"rows": 4}, 60, stepper=stepper), uses)
         polygons = partial(_run, "box_stack", {"boxes": 3}, STEPS, frictionless=True, stepper=stepper)
@@ -64,7 +64,7 @@ def _space() -> Iterator[Workload]:
     yield Workload("3d/solids", partial(_run, "flat_box", {}, 60), uses)
     yield Workload("3d/solids", partial(_run, "two_tetrahedra", {}, 60), uses)
     yield Workload("3d/meshes", partial(_run, "trefoil_drop", {"detail": 16}, 60), (*uses, "3d/solids"))
-    for stepper in ("drift_safe", "time_of_impact"):
+    for stepper in ("drift_safe", "time_of_impact", "substepped"):
         family = f"3d/{stepper}"
         yield Workload(family, partial(_run, "cradle_3d", {}, 20, frictionless=True, stepper=stepper), uses)
         yield Workload(family, partial(_run, "flat_box", {}, 60, stepper=stepper), (*uses, "3d/solids"))

@@ -8,11 +8,12 @@ from ..settings import STEPPERS as NAMES
 from ..world import World
 from .drift_safe import DriftSafe
 from .stepper import Stepper
+from .substepped import Substepped
 from .synchronous import Synchronous
 from .time_of_impact import TimeOfImpact
 
 # Every stepper has a name, a title and a guarantee. Scene files and help texts read the names from `carom.settings`.
-STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe, TimeOfImpact)}
+STEPPERS: dict[str, type[Stepper]] = {s.name: s for s in (Synchronous, DriftSafe, TimeOfImpact, Substepped)}
 
 
 def register(name: str, stepper: type[Stepper]) -> None:

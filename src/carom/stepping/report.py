@@ -143,6 +143,8 @@ class StepReport:
     # Of the sub-steps before this one:
     struck: bool = False  # whether the law was applied
     pushed: bool = False  # whether any impulse was computed
+    relaxed: float = 0.0  # residual of a stage that is not held to the tolerance, relative to `scale`
+    apart: bool = False  # whether the stages have found that bodies are kept apart
     row: tuple[Any, ...] = ()  # of the table of steps, once the step is finished
 
     def following(self, part: float) -> StepReport:
@@ -245,6 +247,7 @@ def combined(first: StepReport, second: StepReport) -> StepReport:
         first.rounds + second.rounds,
         first.substeps + second.substeps,
         max(first.overlap, second.overlap),
+        relaxed=max(first.relaxed, second.relaxed),
     )
 
 

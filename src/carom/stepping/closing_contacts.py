@@ -1,0 +1,127 @@
+"""Which contacts of a sub-stepped step impact, from their records (`relaxation.py`), and what impacts change."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND
+from ..contact.motion import displacement_at
+from ..kernels import kernel, lean
+from ..solvers.substeps import layout
+from .impact_stage import ELASTIC_REST
+
+
+@lean
+def approach(axes, spins, records, bodies, table, limits, lengths, speeds):
+    """Writes normal speeds and resting speeds (m, 2). Returns the largest speed, and the energy of the impacts.
+
+    An impact is a contact that closes in the step and approaches faster than its resting speed. `limits` are those
+    speeds of the bodies (n,) and coefficients of restitution (m,). `lengths` are the gap at the end of the step up to
+    which speeds count for the largest, that up to which bodies touch, and the overlap of a fast contact that may wait
+    for the law in the next step, because the step does not close it: relaxation must not stop it. Approach up to the
+    last of the `limits`, the speed that the law may have left, is not fast.
+    """
+    (near, touch, wait), (slow, restitution, left) = lengths, limits
+    d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
+    arms, mass, base, gap_at, _, friction = layout(axes, spins)
+    top, energy = 0.0, 0.0
+    for i in range(len(body)):
+        first, second = int(table[i, FIRST]), int(table[i, SECOND])
+        limit = max(slow[first], slow[second] if second >= 0 else 0.0, left)
+        top = max(top, limit)
+        if restitution[i] == 1.0 and data[i, friction] == 0.0:
+            limit = max(ELASTIC_REST * limit, left)
+        for row in range(d):
+            u = data[i, base + row]
+            for c in range(d):
+                u += data[i, row * d + c] * (motion[body[i, 1], c] - motion[body[i, 0], c])
+            for c in range(a):
+                u += data[i, arms + 2 * row * a + c] * motion[body[i, 0], d + c]
+                u += data[i, arms + (2 * row + 1) * a + c] * motion[body[i, 1], d + c]
+            if row == 0:
+                speeds[i, 0], speeds[i, 1], data[i, gap_at] = u, limit, table[i, GAP]
+                if u < -limit and table[i, PREDICTED] <= touch:
+                    energy += 0.5 * data[i, mass] * u * u
+                elif u < -limit and restitution[i] > 0.0:
+                    data[i, gap_at] += wait
+            if table[i, PREDICTED] > near:
+                break
+            top = max(top, -u if row == 0 else abs(u))
+    return top, energy
+
+
+@lean
+def put_bends(axes, spins, records, bodies, h, table):
+    """Writes by how much each gap at the end of free motion is larger than its displacement along the normal tells."""
+    d, a, motion, pull = len(axes), len(spins), bodies.motion, bodies.pull
+    body, data = records.body, records.data
+    arms, _, base, gap_at, bend, _ = layout(axes, spins)
+    for i in range(len(body)):
+        first, second, u = body[i, 0], body[i, 1], data[i, base]
+        for c in range(d):
+            u += data[i, c] * (motion[second, c] - motion[first, c] + 0.5 * h * (pull[second, c] - pull[first, c]))
+        for c in range(a):
+            u += data[i, arms + c] * (motion[first, d + c] + 0.5 * h * pull[first, d + c])
+            u += data[i, arms + a + c] * (motion[second, d + c] + 0.5 * h * pull[second, d + c])
+        data[i, bend] = table[i, PREDICTED] - data[i, gap_at] - h * u
+
+
+@kernel
+def involved(body, table, speeds, touch, enough, taken):
+    """The closing contacts (k,), ascending, that the law is given. Marks them in `taken` (m,).
+
+    These are the closing contacts of the bodies of impacts, those that were taken before, and others that these are
+    connected to by closing contacts, nearest first, as long as there are fewer than `enough`.
+    """
+    n = body.max()
+    marked, out, count, last = np.zeros(n + 1, np.bool_), np.empty(len(body), np.int64), 0, -1
+    for i in range(len(body)):
+        if taken[i] or (table[i, PREDICTED] <= touch and speeds[i, 0] < -speeds[i, 1]):
+            marked[body[i, 0]] = marked[body[i, 1]] = True
+    while count > last:
+        last, count = count, 0
+        for i in range(len(body)):
+            close = taken[i] or table[i, PREDICTED] <= touch
+            if close and ((marked[body[i, 0]] and body[i, 0] < n) or (marked[body[i, 1]] and body[i, 1] < n)):
+                out[count] = i
+                count += 1
+        if count >= enough:
+            break
+        for j in range(count):
+            marked[body[out[j], 0]] = marked[body[out[j], 1]] = True
+    for j in range(count):
+        taken[out[j]] = True
+    return out[:count]
+
+
+@lean
+def predict(axes, spins, records, bodies, h, before, table):
+    """Adds to the predicted gaps of a table what the velocities and displacements of impacts have changed.
+
+    `before` (n + 1, 2 (D + A) + 2) are the motions before these.
+    """
+    d, a, motion, body, data = len(axes), len(spins), bodies.motion, records.body, records.data
+    arms, moved = layout(axes, spins)[0], len(axes) + len(spins) + 2
+    for i in range(len(body)):
+        first, second, closer = body[i, 0], body[i, 1], 0.0
+        for c in range(d):
+            for side in range(2):
+                b, sign = (first, -1.0) if side == 0 else (second, 1.0)
+                change = h * (motion[b, c] - before[b, c]) + motion[b, moved + c] - before[b, moved + c]
+                closer += sign * data[i, c] * change
+        for c in range(a):
+            for side in range(2):
+                b, e = (first, data[i, arms + c]) if side == 0 else (second, data[i, arms + a + c])
+                change = h * (motion[b, d + c] - before[b, d + c])
+                closer += e * (change + motion[b, moved + d + c] - before[b, moved + d + c])
+        table[i, PREDICTED] += closer
+
+
+@lean
+def farther(velocity, reach, arm, dimension, h, out):
+    """Marks the bodies that move farther than their `reach` (n,) in a time h; returns how many."""
+    count = 0
+    for b in range(len(velocity)):
+        out[b] = displacement_at(velocity, b, arm, dimension, h) > reach[b]
+        count += int(out[b])
+    return count

@@ -1,0 +1,247 @@
+"""The sub-stepped step: the law resolves impacts, sub-steps of two sweeps each relax all other contact.
+
+Contacts are found once per step. Those that impact (they close within the step and approach faster than their resting
+speed, see `drift_safe.py`) go to the law, with the closing contacts around them, as one simultaneous problem at the
+time at which the first of them closes. Then all contacts are relaxed in sub-steps (`solvers/substeps.py`), which start
+from the impulses of the last step. Nothing is solved to a tolerance there: the residual is measured and reported.
+
+Small worlds are treated exactly: the law gets whole islands, is solved to rounding and is applied until nothing
+impacts. In larger worlds it is applied once per step, to the impacts and to the closing contacts of their bodies; what
+it leaves, or makes, is relaxed or impacts in the next step.
+
+The energy of every step is measured. Sub-steps that add more than the work of pushing overlap out (at most
+LARGEST_LIFT) and LARGEST_GAIN are repeated without pushing, then with smaller impulses; where that does not suffice,
+the step of `drift_safe` takes their place, which never adds energy.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..contact.boundaries import boundaries_at
+from ..contact.contact_set import ContactSet
+from ..contact.containment import NOTED_OVERLAP, Violation
+from ..contact.motion import FAR_MOTION, displacements
+from ..errors import ProblemError
+from ..geometry.rotations import matrices
+from ..problem.assemble import NO_TURN, Motion, coefficients
+from ..resolve.response import Response
+from ..solvers.rows import Floats, Ints
+from ..solvers.substeps import Records, Substeps, make_substeps, outcome
+from ..world import State, World
+from .closing_contacts import approach, farther, involved, predict, put_bends
+from .drift_safe import ROUNDS, Ahead, DriftSafe, _approach
+from .impact_stage import change_velocity, struck_bodies
+from .integrator import accelerations, displaced, prescribed
+from .relaxation import (
+    Scratch,
+    energy_gain,
+    put_bodies,
+    put_displacements,
+    put_records,
+    relaxed_motion_2d,
+    relaxed_motion_3d,
+    scale_impulses,
+)
+from .report import StepReport
+from .resting import Held, kept, match, put_keys
+from .stepper import FEW_CONTACTS_TOLERANCE
+
+MOST_SUBSTEPS = 64  # per step; more would cost as much as shorter steps, which are more accurate
+PUSH = 0.03  # largest overlap that is pushed out per step, relative to the length scale of the world
+SOFT = 0.01  # overlap, in the same units, from which on contacts stiffen: heavy bodies sink less into light ones
+EXACT_BODIES = 64  # a world of at most so many is treated exactly: a rack of 56 balls, a card house
+# Energy per step, relative to the kinetic energy plus that of lifting all bodies by a length scale.
+LARGEST_LIFT = 1e-4  # for the work of pushing overlap out
+LARGEST_GAIN = 1e-6  # beyond that work
+
+
+class Substepped(DriftSafe):
+    """Resolves impacts, then relaxes all contacts in `substeps` sub-steps; a subclass may set another number."""
+
+    name: ClassVar[str] = "substepped"
+    title: ClassVar[str] = "impacts through the law, all other contact relaxed in sub-steps"
+    guarantee: ClassVar[str] = "energy and overlap within stated bounds at a low cost; bodies do not pass each other"
+    substeps: ClassVar[int] = 4
+
+    def __init__(self, world: World, response: Response, step: float) -> None:
+        count = self.substeps
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_SUBSTEPS:
+            raise ProblemError("substeps", count, f"a whole number from 1 to {MOST_SUBSTEPS}")
+        super().__init__(world, response, step)
+        self.exact = world.count <= EXACT_BODIES
+        self.scratch = Scratch(world.dimension, world.count)
+        self.axes = self.scratch.axes
+        self.weight = float(world.mass[world.free].sum()) * self.fall * world.length_scale
+
+    def advance(self, state: State, h: float, report: StepReport) -> State:
+        start = prescribed(self.world, state, h)
+        slow, searched = self.bounds(start, h)
+        end = self.move(start, h, report)
+        found, overlap = self._near(start, end, searched, report)
+        report.overlap, report.apart = max(report.overlap, overlap), True
+        if not found.count:
+            return end
+        records, speeds = self.scratch.taken(found.count)
+        restitution = self._prepare(start, found, h, records)
+        report.clock.lap("assemble")
+        ahead = Ahead(start, end, h, slow, searched, found, None, overlap)
+        ahead = self._impacts(ahead, records, restitution, speeds, report)
+        return self._relaxed(ahead, records, report)
+
+    def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> Floats:
+        """Fills the records of the contacts, and the bodies before the first sub-step; returns restitutions (m,)."""
+        world = self.world
+        self._place(start, self.none)
+        sides = boundaries_at(world, start.time, h)[0] if world.moving_boundaries else world.boundaries
+        turn = matrices(start.orientation) if world.dimension == 3 else NO_TURN
+        placed = Motion(start.position, start.velocity, turn, world.inverse_sqrt_mass, sides.center, sides.velocity)
+        restitution, friction = coefficients(world, found)
+        put_records(*self.axes, found.table, placed, world.free, friction, records)
+        put_bends(*self.axes, records, self.scratch.bodies, h, found.table)
+        return restitution
+
+    def _place(self, start: State, shift: Floats) -> None:
+        """Fills velocities, accelerations and displacements of the bodies before the first sub-step."""
+        world, bodies = self.world, self.scratch.bodies
+        given = None if world.force is None else accelerations(world, start)
+        put_bodies(*self.axes, start.velocity, self.none if given is None else given, world.masses, bodies)
+        if len(shift):
+            put_displacements(self.axes.linear, start.velocity, shift, world.masses, bodies)
+
+    # ---- impacts
+
+    def allowed(self, report: StepReport, count: int, found: int = 0) -> float:
+        return (min(self.tolerance, FEW_CONTACTS_TOLERANCE) if self.exact else self.tolerance) * report.scale
+
+    def _impacts(
+        self, ahead: Ahead, records: Records, restitution: Floats, speeds: Floats, report: StepReport
+    ) -> Ahead:
+        """Applies the law to the contacts that impact and those around them; in small worlds until nothing impacts."""
+        bodies, taken, known = self.scratch.bodies, np.zeros(len(restitution), np.bool_), ahead.found
+        lengths, rounds = (self.margin, self.touch, self.wait), ROUNDS if self.exact else 1
+        for number in range(rounds):
+            limits = (ahead.slow, restitution, self.allowed(report, 0) if number else 0.0)
+            top, energy = approach(*self.axes, records, bodies, known.table, limits, lengths, speeds)
+            report.scale = max(report.scale, top)
+            if energy == 0.0:
+                break
+            enough = known.count if self.exact else 0
+            chosen = involved(records.body, known.table, speeds, self.touch, enough, taken)
+            ahead, changed = self._round(ahead, known.take(chosen), speeds[chosen], report)
+            if not changed:
+                break
+            assert ahead.shift is not None
+            before = bodies.motion.copy()
+            put_displacements(self.axes.linear, ahead.start.velocity, ahead.shift, self.world.masses, bodies)
+            if number + 1 < rounds:
+                known = ContactSet(known.table.copy(), known.dimension)
+                predict(*self.axes, records, bodies, ahead.h, before, known.table)
+        if ahead.shift is not None:
+            ahead = ahead._replace(end=self.move(displaced(self.world, ahead.start, ahead.shift), ahead.h, report))
+        return ahead
+
+    def _round(self, ahead: Ahead, part: ContactSet, speeds: Floats, report: StepReport) -> tuple[Ahead, bool]:
+        """The motion after one application of the law to the contacts `part`, and whether that has changed anything."""
+        start, whole = ahead.start, np.arange(part.count)
+        impact = self.assemble(start, part, ahead.h, report)
+        rows, e, pull = impact.rows, impact.restitution, self.pull[impact.taking_part]
+        some = ahead._replace(found=part, speeds=np.ascontiguousarray(speeds.T))
+        state, flight, table = _approach(some, impact), self._flight(some, impact), part.table
+        report.rounds += 1
+        struck = struck_bodies(rows, state, flight, table, e, whole, pull, self.timed, self.margin)
+        if struck.time.any():
+            part, _ = self._at_impact(part, part, impact, state, flight, struck, whole)
+        contacts = impact.subset(whole, struck.velocity)
+        result = self.resolve(contacts, part, None, report)
+        if not result.normal.any():  # all approach is within the tolerance
+            return ahead, False
+        change_velocity(rows, state, flight, struck, contacts.after(result.normal, result.tangent), table)
+        shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
+        times = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
+        times[impact.taking_part] = state.time
+        after, orientation = impact.unwhitened(state.velocity, start.velocity), start.orientation
+        if len(state.orientation):
+            orientation = orientation.copy()
+            orientation[impact.taking_part] = state.orientation
+        start = State(start.time, start.step, start.position, orientation, after)
+        return ahead._replace(start=start, shift=impact.unwhitened(state.shift, shift), time=times), True
+
+    # ---- sub-steps
+
+    def _relaxed(self, ahead: Ahead, records: Records, report: StepReport) -> State:
+        """The state after the sub-steps. Bodies on which no normal impulse acts keep their free motion."""
+        world, found, start, end = self.world, ahead.found, ahead.start, ahead.end
+        keys = np.empty(found.count, np.int64)
+        put_keys(found.table, *self.counts, keys)
+        if not (self._relax(ahead, records, keys, PUSH, report) or self._relax(ahead, records, keys, 0.0, report)):
+            report.apart = False
+            impact = self.assemble(start, found, ahead.h, report)
+            return self.hold_resting(ahead._replace(impact=impact), report)
+        begin = (start.position, start.orientation, start.velocity)
+        out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
+        if world.dimension == 2:
+            relaxed_motion_2d(world.masses, self.scratch.bodies, begin, out)
+        else:
+            relaxed_motion_3d(world.masses, self.scratch.bodies, ahead.h, begin, out)
+        chosen = np.flatnonzero(records.total[:, 0])
+        report.note_rest(found, chosen, records.total, 0.0)
+        report.warm_start = kept(found, keys, Held(chosen, self.none, records.impulse, self.none, 0.0, 0))
+        report.clock.lap("rest")
+        return State(end.time, end.step, *out)
+
+    def _relax(self, ahead: Ahead, records: Records, keys: Ints, push: float, report: StepReport) -> bool:
+        """Makes the sub-steps; whether they keep the bound on energy, without pushing with smaller impulses."""
+        world, bodies, h, none = self.world, self.scratch.bodies, ahead.h, self.none
+        velocity, shift = ahead.start.velocity, none if ahead.shift is None else ahead.shift
+        if push == 0.0:  # for the second time
+            self._place(ahead.start, shift)
+        records.impulse.fill(0.0)
+        match(report.warm_start, keys, ahead.found.table, world.dimension - 1, records.impulse)
+        if ahead.time is not None:
+            bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
+        lengths = (push * world.length_scale / h, SOFT * world.length_scale)
+        plan = Substeps(self.substeps, h / self.substeps, *lengths)
+        make_substeps(*self.axes, records, bodies, plan)
+        depth, residual, lift = outcome(*self.axes, records, bodies, plan)
+        energies = energy_gain(self.axes.linear, world.masses, bodies, records, velocity, shift, h)
+        gain, kinetic, work, square = energies
+        gain -= min(lift, LARGEST_LIFT * (kinetic + self.weight)) + LARGEST_GAIN * (kinetic + self.weight)
+        if gain > 0.0:
+            # K falls by `part work - part^2 square / 2` if the share `part` of all impulses is taken back.
+            root = work * work - 2.0 * square * gain
+            if push > 0.0 or root < 0.0 or work <= 0.0:
+                return False
+            part = 2.0 * gain / (work + np.sqrt(root))
+            scale_impulses(self.axes.linear, bodies, records, velocity, world.masses, h, part)
+        report.relaxed = max(report.relaxed, residual / report.scale if report.scale > 0.0 else 0.0)
+        report.apart = max(depth, report.overlap) <= NOTED_OVERLAP * self.containment.least
+        return True
+
+    # ---- containment and report
+
+    def _measure_overlap(self, start: State, report: StepReport) -> None:
+        if report.overlap > NOTED_OVERLAP * self.containment.least:
+            super()._measure_overlap(start, report)
+
+    def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
+        """As for every contained step; without a test of all pairs where the gaps of the sub-steps tell.
+
+        Bodies that moved farther than their contacts were searched are tested in any case.
+        """
+        most = 0.5 * FAR_MOTION * self.containment.least
+        if report.apart and displacements(self.world, start, end).largest <= most:
+            far, h = np.empty(self.world.count, np.bool_), end.time - start.time
+            reach = self.bounds(prescribed(self.world, start, h), h)[1] + self.margin
+            if not farther(end.velocity, reach, self.arm, self.world.dimension, h, far):
+                return None, 0.0
+            self.detector.update_pairs(start, end)
+            if self.containment._overlapping(end, far) is None:
+                return None, 0.0
+        return super()._violation(start, end, report)
+
+    def finish(self, end: State, number: int, report: StepReport) -> tuple[State, StepReport]:
+        report.residual = max(report.residual, report.relaxed)
+        return super().finish(end, number, report)
