@@ -184,5 +184,5 @@ def test_grains_with_rolling_friction_pile_up(dimension):
 
 
 def test_a_stepper_without_resting_contact_is_refused():
-    with pytest.raises(ProblemError, match=r"stepper.*synchronous.*resting contact"):
+    with pytest.raises(ProblemError, match=r"stepper.*synchronous.*resting solve"):
         carom.simulate(rolling(2, 0.1), stepper="synchronous")
