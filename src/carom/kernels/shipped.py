@@ -21,7 +21,7 @@ import llvmlite
 import numba
 from numba.core import config
 from numba.core.bytecode import FunctionIdentity
-from numba.np.ufunc import array_exprs
+from numba.np.ufunc import array_exprs  # type: ignore[attr-defined]
 
 from . import files, linking, operators
 
