@@ -70,3 +70,10 @@ def test_an_unknown_campaign_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["no_such_campaign"])
     assert "unknown campaign" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("index", [2388, 2469, 6153])
+def test_friction_of_a_law_that_pulls_stays_within_its_bound(index, tmp_path):
+    """Contacts at which smm pulls bounded friction by the impulses that were added to the negative ones of the law."""
+    chosen = campaign("problems")
+    assert failure(chosen, drawn(chosen, 118182, index), tmp_path) is None

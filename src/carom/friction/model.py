@@ -78,6 +78,9 @@ class FrictionModel:
         Impulses beyond the given ones do no work, so that the energy does not rise, whatever the tolerance.
         """
         rows, direction = self.rows(contacts)
+        pulling = given < 0.0
+        if pulling.any():  # under smm: their sum with what is added bounds friction, and may stay negative
+            rows = rows._replace(bound=np.where(pulling[:, None], 0.0, rows.bound))
         z = np.column_stack([np.maximum(start.normal - given, 0.0), _along(start.tangent, direction)])
         before = (np.maximum(given, 0.0), contacts.after(given))
         found = self._solved(contacts, rows, direction, z, before, tolerance, contacts.fastest())
