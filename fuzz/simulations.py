@@ -34,6 +34,7 @@ from carom.scene.shapes import (
 from carom.stepping import names
 from carom.stepping.report import STATUSES
 from carom.stepping.stepper import DEEPEST_OVERLAP
+from carom.stepping.substepped import LARGEST_GAIN, LARGEST_LIFT, Substepped
 from carom.world import State, World
 
 from .campaign import Campaign
@@ -216,7 +217,8 @@ class Simulations(Campaign):
         """What is wrong with a step of the run."""
         sim = case.simulation()
         before = sim.state
-        least = sim.report["kinetic"] + sim.report["potential"]
+        least = last = sim.report["kinetic"] + sim.report["potential"]
+        kinetic = sim.report["kinetic"]
         scale = sim.report["kinetic"] + SIDE * float(np.linalg.norm(case.scene.gravity)) * float(sim.world.mass.sum())
         for _ in range(min(STEPS, max(4, round(WAY / (case.speed * case.step))))):
             began = process_time()
@@ -233,10 +235,13 @@ class Simulations(Campaign):
                     return f"{wrong}, time {state.time:.4g}"
             if not all(np.isfinite(x).all() for x in (state.position, state.orientation, state.velocity)):
                 return f"NaN: at time {state.time:.4g}"
-            total = sim.report["kinetic"] + sim.report["potential"]
-            if "KIN" in laws.make(case.law).claims and not case.turning and total > least + ENERGY * scale:
+            total, allowed = sim.report["kinetic"] + sim.report["potential"], ENERGY * scale
+            if isinstance(sim.engine, Substepped):  # its bound is one for each sub-step
+                most, least = max(kinetic, sim.report["kinetic"]) + sim.engine.weight, last
+                allowed += sim.report["substeps"] * (LARGEST_LIFT + LARGEST_GAIN) * most
+            if "KIN" in laws.make(case.law).claims and not case.turning and total > least + allowed:
                 return f"energy: gained {(total - least) / scale:.3g} at time {state.time:.4g}"
-            least = min(least, total)
+            least, last, kinetic = min(least, total), total, sim.report["kinetic"]
         return None
 
 
