@@ -36,7 +36,11 @@ def boundaries_at(world: World, time: float, step: float) -> tuple[Boundaries, B
 def _moved(world: World, time: float) -> tuple[Boundaries, Floats, Floats]:
     """The boundaries at a time, their displacements (2D) or centers (3D), and their orientations."""
     home, dim = world.boundaries, world.dimension
-    pose = np.array([motion.pose(time, dim) for motion in world.boundary_motions], dtype=np.float64)
+    poses: dict[int, tuple[float, ...]] = {}  # sides of a container share their motion, which may cost more than the rest
+    for motion in world.boundary_motions:
+        if id(motion) not in poses:
+            poses[id(motion)] = motion.pose(time, dim)
+    pose = np.array([poses[id(motion)] for motion in world.boundary_motions], dtype=np.float64)
     turn = rotations.orientation_of(pose[:, dim:])
     center = home.center + pose[:, :dim]
     point = center + rotations.rotated(turn, home.point - home.center)

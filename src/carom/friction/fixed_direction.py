@@ -11,7 +11,7 @@ from ..kernels import kernel
 from ..laws.law import SMITH_2012
 from ..problem.contacts import Contacts
 from ..solvers.contact_island import FIXED
-from ..solvers.rows import Floats, Rows, row_speed
+from ..solvers.rows import Floats, Rows
 from .model import FrictionModel
 
 ROUND_OFF = 1e-12  # slip below this share of the fastest speed at any contact counts as none
@@ -60,31 +60,39 @@ def _directed(rows, x, t, least):
     """
     m, w, _, d = rows.val.shape
     val, base, direction = np.empty((m, w, 1 + t, d)), np.zeros((m, 1 + t)), np.empty((m, t))
-    for i in range(m):
-        base[i, 0], size = rows.base[i, 0], 0.0
-        for s in range(t):
-            direction[i, s] = -(row_speed(rows, x, i, 1 + s) + rows.base[i, 1 + s])
-            size += direction[i, s] * direction[i, s]
-        share = 1.0 / np.sqrt(size) if size > least * least else 0.0
-        for s in range(t):
-            direction[i, s] *= share
-            base[i, 1] += direction[i, s] * rows.base[i, 1 + s]
-        one, two = direction[i, 0], direction[i, t - 1] if t == 2 else 0.0
-        if t == 2 and d == 6:
-            _combine(rows.val, val, i, (one, two), w, t, 6)  # loops of a known length take half the time
-        else:
-            _combine(rows.val, val, i, (one, two), w, t, d)
+    if w == 2 and t == 2 and d == 6:
+        _direct(rows, x, least, (val, base, direction), 2, 2, 6)  # loops of a known length take half the time
+    else:
+        _direct(rows, x, least, (val, base, direction), w, t, d)
     return val, base, direction
 
 
 @kernel(inline="always")
-def _combine(source, val, i, share, w, t, d):
-    """Writes the normal row of contact i, and its tangents times `share` as one row."""
-    for side in range(w):
-        for c in range(d):
-            val[i, side, 0, c] = source[i, side, 0, c]
-            val[i, side, 1, c] = share[0] * source[i, side, 1, c]
-        if t == 2:
+def _direct(rows, x, least, out, w, t, d):
+    """Writes `_directed` for the sizes w, t and d."""
+    val, base, direction = out
+    for i in range(len(val)):
+        size = 0.0
+        for s in range(t):
+            slip = 0.0
+            for side in range(w):
+                b = rows.body[i, side]
+                if b >= 0:
+                    for c in range(d):
+                        slip += rows.val[i, side, 1 + s, c] * x[b, c]
+            direction[i, s] = -(slip + rows.base[i, 1 + s])
+            size += direction[i, s] * direction[i, s]
+        share = 1.0 / np.sqrt(size) if size > least * least else 0.0
+        base[i, 0] = rows.base[i, 0]
+        for s in range(t):
+            direction[i, s] *= share
+            base[i, 1] += direction[i, s] * rows.base[i, 1 + s]
+        one, two = direction[i, 0], direction[i, t - 1] if t == 2 else 0.0
+        for side in range(w):
             for c in range(d):
-                val[i, side, 1, c] += share[1] * source[i, side, t, c]
-                val[i, side, t, c] = 0.0
+                val[i, side, 0, c] = rows.val[i, side, 0, c]
+                val[i, side, 1, c] = one * rows.val[i, side, 1, c]
+            if t == 2:
+                for c in range(d):
+                    val[i, side, 1, c] += two * rows.val[i, side, t, c]
+                    val[i, side, t, c] = 0.0

@@ -204,7 +204,15 @@ def _first_residuals(lay, whole, number, ptr, accuracy):
     residuals, works, sizes, scales = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     u = np.empty(len(lay.rows))
     for p in range(len(z)):
-        s = number[p]
+        s, acts = number[p], weight[p, GIVEN] != 0.0
+        for row in range(len(lay.rows)):
+            acts |= z[p, row] != 0.0
+        if not acts:  # nothing bounds its friction: its other rows need not be read
+            speed = _row_speed(lay, whole, p, 0)
+            residuals[s] = max(residuals[s], -speed)
+            if weight[p, NORMAL] > 0.0:
+                scales[s] = max(scales[s], -speed)
+            continue
         speeds_of(lay, whole, whole.x, p, u)
         for row in range(len(lay.rows)):
             works[s] += z[p, row] * u[row]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .contact_island import BOUND, FIXED, GIVEN, LOOSE, NORMAL, WEIGHT, projected
 
 # Over-relaxation with the fewest visits on the vibrated layer, for friction along one fixed direction and else. A
@@ -42,7 +42,7 @@ def sweep_front(lay, whole, touching, tolerance, visits):
     return sweeps
 
 
-@kernel(fastmath=LOOSE, slp=True)
+@lean(fastmath=LOOSE, slp=True)
 def _sweep(lay, whole, chosen, marks, now, tolerance):
     """One sweep over those of the contacts `chosen` with a body that has moved since they were seen.
 
@@ -75,7 +75,7 @@ def _sweep(lay, whole, chosen, marks, now, tolerance):
     return done, active
 
 
-@kernel
+@lean
 def _contacts_of(touching, bodies, stamp, limit, out):
     """Writes the contacts of `bodies` to `out`, each once; returns their number. `stamp` (m,) is below `limit`."""
     (pointer, contacts), k = touching, 0

@@ -206,7 +206,11 @@ def _product(lay, val, i, s, t):
 def push(lay, island, z, x):
     """`x += G^T z`"""
     for p in range(len(z)):
-        i = island.contacts[p]
+        i, acts = island.contacts[p], False
+        for s in range(len(lay.rows)):
+            acts |= z[p, s] != 0.0
+        if not acts:  # its rows need not be read
+            continue
         for side in range(len(lay.sides)):
             b = island.body[p, side]
             if b >= 0:

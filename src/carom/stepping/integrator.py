@@ -13,7 +13,7 @@ import numpy as np
 from ..contact.images import wrapped
 from ..errors import ProblemError
 from ..geometry import rotations
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..scene.boundaries import Periodic
 from ..scene.model import INTEGRATORS
 from ..solvers.rows import Floats
@@ -93,7 +93,7 @@ def displaced(world: World, state: State, shift: Floats, with_spins: bool = True
     return State(state.time, state.step, position, orientation, velocity)
 
 
-@kernel
+@lean
 def _rotate(masses, orientation, velocity, shift, with_spins):
     """Rotates the bodies by shift[:, 3:], in place."""
     for b in range(len(shift)):
@@ -114,7 +114,7 @@ def _fall(position, velocity, acceleration, h):
     return position + h * (velocity + 0.5 * h * acceleration), velocity + h * acceleration
 
 
-@kernel
+@lean
 def _fall_2d(masses, q, turn, v, h):
     """Moves bodies for a time in 2D, or bodies that do not rotate. Writes positions, orientations and velocities."""
     n, dim = q.shape
@@ -125,7 +125,7 @@ def _fall_2d(masses, q, turn, v, h):
             q[i, k], v[i, k] = _fall(q[i, k], v[i, k], masses.gravity[k] if masses.free[i] else 0.0, h)
 
 
-@kernel
+@lean
 def _fall_3d(masses, q, turn, v, h):
     """Moves bodies for a time in 3D. Writes positions, orientations and velocities."""
     for i in range(len(q)):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..contact.contact_set import FEATURE, FIRST, NORMAL, PREDICTED, SECOND, ContactSet, vector
 from ..geometry.rotations import matrix_value
 from ..geometry.vectors import Vec3, dot, to_local, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..problem.assemble import tangents_of
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import body_islands, islands
@@ -383,10 +383,15 @@ def _held_3d(rows, held, interval, masses, start, out):
     after another spin: the spin must stay the same vector of the world. For equal moments this leaves the energy
     unchanged.
     """
-    shares, h = _shares(rows, held, interval), interval.h
-    position0, turn0, velocity0 = start
-    position, turn, velocity = out
-    shift, other, spin = np.empty(6), np.empty(4), np.empty(3)
+    scratch = np.empty(6), np.empty(4), np.empty(3)
+    _put_held_3d(_shares(rows, held, interval), held, interval, masses, start, out, scratch)
+
+
+@lean
+def _put_held_3d(shares, held, interval, masses, start, out, scratch):
+    """As `_held_3d`; `scratch` are a motion (6,), a quaternion and a vector."""
+    (position0, turn0, velocity0), (position, turn, velocity), h = start, out, interval.h
+    shift, other, spin = scratch
     for j in range(len(shares)):
         if shares[j] == FREE:
             continue
