@@ -9,7 +9,8 @@ from time import process_time
 import numpy as np
 
 from carom import Simulation, friction, laws
-from carom.contact.detector import find_contacts
+from carom.contact.containment import Containment
+from carom.contact.detector import Detector, find_contacts
 from carom.errors import ProblemError
 from carom.problem.contacts import NOT_CONVERGED
 from carom.scene import FIXED, Bodies, Container, Drum, Material, Rotating, Scene, Shell
@@ -271,8 +272,10 @@ def misplaced(world: World, before: State, state: State, case: Run, most: float)
         size = np.minimum(inner[found.first], other)
         deepest = int(np.argmin(found.gap / size))
         share = -float(found.gap[deepest] / size[deepest])
-        if share > most:
-            return f"overlap: {share:.3g} of a half width, bodies {found.first[deepest]} and {found.second[deepest]}"
+        # Points of a manifold may lie deeper behind its plane than the bodies are in each other.
+        exact = Containment(world, Detector(world)).overlap(state, most) if share > most else None
+        if exact is not None:
+            return f"overlap: {exact.share:.3g} of a half width, bodies {exact.first} and {exact.second}"
     return None
 
 

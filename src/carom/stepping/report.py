@@ -144,7 +144,7 @@ class StepReport:
     struck: bool = False  # whether the law was applied
     pushed: bool = False  # whether any impulse was computed
     relaxed: float = 0.0  # residual of a stage that is not held to the tolerance, relative to `scale`
-    apart: bool = False  # whether the stages have found that bodies are kept apart
+    deepest: float = np.inf  # overlap at the end, as far as the stages know it; a length
     row: tuple[Any, ...] = ()  # of the table of steps, once the step is finished
 
     def following(self, part: float) -> StepReport:

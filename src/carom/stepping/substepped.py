@@ -81,7 +81,7 @@ class Substepped(DriftSafe):
         slow, searched = self.bounds(start, h)
         end = self.move(start, h, report)
         found, overlap = self._near(start, end, searched, report)
-        report.overlap, report.apart = max(report.overlap, overlap), True
+        report.overlap = report.deepest = max(report.overlap, overlap)
         if not found.count:
             return end
         records, speeds = self.scratch.taken(found.count)
@@ -177,7 +177,7 @@ class Substepped(DriftSafe):
         keys = np.empty(found.count, np.int64)
         put_keys(found.table, *self.counts, keys)
         if not (self._relax(ahead, records, keys, PUSH, report) or self._relax(ahead, records, keys, 0.0, report)):
-            report.apart = False
+            report.deepest = np.inf
             impact = self.assemble(start, found, ahead.h, report)
             return self.hold_resting(ahead._replace(impact=impact), report)
         begin = (start.position, start.orientation, start.velocity)
@@ -217,7 +217,7 @@ class Substepped(DriftSafe):
             part = 2.0 * gain / (work + np.sqrt(root))
             scale_impulses(self.axes.linear, bodies, records, velocity, world.masses, h, part)
         report.relaxed = max(report.relaxed, residual / report.scale if report.scale > 0.0 else 0.0)
-        report.apart = max(depth, report.overlap) <= NOTED_OVERLAP * self.containment.least
+        report.deepest = max(depth, report.overlap)
         return True
 
     # ---- containment and report
@@ -229,10 +229,11 @@ class Substepped(DriftSafe):
     def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
         """As for every contained step; without a test of all pairs where the gaps of the sub-steps tell.
 
-        Bodies that moved farther than their contacts were searched are tested in any case.
+        These gaps are of first order in the motion; d^2 / w bounds the rest for displacements d of bodies of half width
+        w. Bodies that moved farther than their contacts were searched are tested in any case.
         """
-        most = 0.5 * FAR_MOTION * self.containment.least
-        if report.apart and displacements(self.world, start, end).largest <= most:
+        moved, least = displacements(self.world, start, end).largest, self.containment.least
+        if moved <= 0.5 * FAR_MOTION * least and report.deepest + moved * moved / least <= NOTED_OVERLAP * least:
             far, h = np.empty(self.world.count, np.bool_), end.time - start.time
             reach = self.bounds(prescribed(self.world, start, h), h)[1] + self.margin
             if not farther(end.velocity, reach, self.arm, self.world.dimension, h, far):
