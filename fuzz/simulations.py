@@ -206,7 +206,7 @@ class Simulations(Campaign):
         return f"{case.stepper}, {len(case.scene.gravity)}D, speed up to {case.speed:g}{kind}"
 
     def save(self, case: Run, folder: Path) -> None:
-        save_scene(case.scene, folder / "scene.toml")
+        save_scene(case.scene, folder / "scene.toml", overwrite=True)
         (folder / "case.txt").write_text(f"{case!r}\n")
 
     def check(self, case: Run, folder: Path) -> str | None:

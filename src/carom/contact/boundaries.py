@@ -36,7 +36,7 @@ def boundaries_at(world: World, time: float, step: float) -> tuple[Boundaries, B
 def _moved(world: World, time: float) -> tuple[Boundaries, Floats, Floats]:
     """The boundaries at a time, their displacements (2D) or centers (3D), and their orientations."""
     home, dim = world.boundaries, world.dimension
-    poses: dict[int, tuple[float, ...]] = {}  # sides of a container share their motion, which may cost more than the rest
+    poses: dict[int, tuple[float, ...]] = {}  # sides of a container share one motion
     for motion in world.boundary_motions:
         if id(motion) not in poses:
             poses[id(motion)] = motion.pose(time, dim)
