@@ -246,23 +246,9 @@ def _instants(rows, approach, flight, table, restitution, chosen, near):
     body, h = rows.body, flight.h
     gap, predicted, speed, limit = approach.gap, approach.predicted, approach.speed, approach.limit
     n, slow = len(approach.time), np.empty(len(chosen), np.int64)
-    found, count = islands(body, chosen, np.empty(n, np.int64), np.empty(n, np.int64)), 0
+    found = islands(body, chosen, np.empty(n, np.int64), np.empty(n, np.int64))
     first = np.full(len(found.ptr) - 1, h)
-    for j in range(len(chosen)):
-        i = chosen[j]
-        fast = speed[i] < -limit[i] and predicted[i] <= gap[i]
-        if not fast and _is_elastic(rows, restitution, i) and predicted[i] <= 0.0:
-            fast = _approach_of(rows, approach, restitution, i, h) > limit[i]
-        if fast:
-            last = _last_impact(body, approach, i)
-            time = _closing(gap[i], speed[i], predicted[i], last, h)[0]
-            who = course_of(table, body, i)
-            if is_ball_contact(flight, who):
-                time = ball_closing(flight, approach, table, i, who, last, time)
-            first[found.label[j]] = min(first[found.label[j]], time)
-        elif abs(speed[i]) <= limit[i] and gap[i] <= near:
-            slow[count] = i
-            count += 1
+    count = _put_closing(rows, approach, flight, table, restitution, chosen, near, (found.label, first, slow))
     resting = islands(body, slow[:count], np.empty(n, np.int64), np.empty(n, np.int64))
     carried, group = np.zeros(len(resting.ptr) - 1, np.bool_), body_islands(body, resting, n)
     for j in range(count):
@@ -277,6 +263,32 @@ def _instants(rows, approach, flight, table, restitution, chosen, near):
             if b >= 0 and not (group[b] >= 0 and carried[group[b]]):
                 out[b] = max(out[b], first[found.label[j]])
     return out
+
+
+@lean
+def _put_closing(rows, approach, flight, table, restitution, chosen, near, out):
+    """Writes the time at which the first fast contact of each island closes; returns the number of slow contacts.
+
+    `out` are the islands of the contacts `chosen` (k,), their times, and room for the numbers of slow contacts.
+    """
+    (label, first, slow), body, h, count = out, rows.body, flight.h, 0
+    gap, predicted, speed, limit = approach.gap, approach.predicted, approach.speed, approach.limit
+    for j in range(len(chosen)):
+        i = chosen[j]
+        fast = speed[i] < -limit[i] and predicted[i] <= gap[i]
+        if not fast and _is_elastic(rows, restitution, i) and predicted[i] <= 0.0:
+            fast = _approach_of(rows, approach, restitution, i, h) > limit[i]
+        if fast:
+            last = _last_impact(body, approach, i)
+            time = _closing(gap[i], speed[i], predicted[i], last, h)[0]
+            who = course_of(table, body, i)
+            if is_ball_contact(flight, who):
+                time = ball_closing(flight, approach, table, i, who, last, time)
+            first[label[j]] = min(first[label[j]], time)
+        elif abs(speed[i]) <= limit[i] and gap[i] <= near:
+            slow[count] = i
+            count += 1
+    return count
 
 
 # ---- what it changes

@@ -49,8 +49,10 @@ class Flight(NamedTuple):
 
 # ---- where bodies are
 
+# Kernels per contact are inlined: to pass the arrays of `Flight` and `Approach` costs twice as much as they compute.
 
-@kernel
+
+@kernel(inline="always")
 def _coordinate(flight, approach, b, j, t, c):
     """Coordinate c of body b at a time; j is its number among those that take part, -1 if impulses do not move it."""
     root = flight.masses.root[b, c]
@@ -60,14 +62,14 @@ def _coordinate(flight, approach, b, j, t, c):
     return flight.position[b, c] + (moved + 0.5 * t * t * flight.masses.gravity[c])
 
 
-@kernel
+@kernel(inline="always")
 def place_at(flight, approach, b, j, t):
     """The center of a body at a time of the step."""
     z = _coordinate(flight, approach, b, j, t, 2) if flight.position.shape[1] == 3 else 0.0
     return Vec3(_coordinate(flight, approach, b, j, t, 0), _coordinate(flight, approach, b, j, t, 1), z)
 
 
-@kernel
+@kernel(inline="always")
 def _component(flight, approach, b, j, t, c):
     root = flight.masses.root[b, c]
     if j < 0 or root == 0.0:
@@ -75,7 +77,7 @@ def _component(flight, approach, b, j, t, c):
     return root * approach.velocity[j, c] + t * flight.masses.gravity[c]
 
 
-@kernel
+@kernel(inline="always")
 def velocity_at(flight, approach, b, j, t):
     """The velocity of the center of a body at a time of the step."""
     z = _component(flight, approach, b, j, t, 2) if flight.position.shape[1] == 3 else 0.0
@@ -100,13 +102,13 @@ def course_of(table, body, i):
     return Course(int(table[i, FIRST]), int(table[i, SECOND]), body[i, 0], body[i, 1])
 
 
-@kernel
+@kernel(inline="always")
 def is_ball_contact(flight, who):
     """Whether a contact is one of balls, or of a ball and a boundary."""
     return flight.is_round[who.first] and (who.second < 0 or flight.is_round[who.second])
 
 
-@kernel
+@kernel(inline="always")
 def _apart(flight, approach, table, i, who, t):
     """The vector from the center of the first ball to that of the second one, or of its periodic image."""
     a = place_at(flight, approach, who.first, who.one, t)
@@ -155,7 +157,7 @@ def _boundary_velocity(flight, k, p, t):
     return velocity + cross(Vec3(moving[3], moving[4], moving[5]), arm)
 
 
-@kernel
+@kernel(inline="always")
 def gap_and_rate(flight, approach, table, i, who, t):
     """The gap of a contact of balls at a time of the step, its rate of change, and the normal."""
     r = flight.radius[who.first]
