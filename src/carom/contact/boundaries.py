@@ -43,10 +43,11 @@ def _moved(world: World, time: float) -> tuple[Boundaries, Floats, Floats]:
     pose = np.array([poses[id(motion)] for motion in world.boundary_motions], dtype=np.float64)
     turn = rotations.orientation_of(pose[:, dim:])
     center = home.center + pose[:, :dim]
-    point = center + rotations.rotated(turn, home.point - home.center)
+    point, ends, axis = home.point - home.center, home.axis - home.center, home.axis
+    if pose[:, dim:].any():
+        point, ends, axis = (rotations.rotated(turn, vector) for vector in (point, ends, axis))
     segment = (home.kind == SEGMENT)[:, None]  # its axis is a point, the other end
-    ends = center + rotations.rotated(turn, home.axis - home.center)
-    axis = np.where(segment, ends, rotations.rotated(turn, home.axis))
+    point, axis = center + point, np.where(segment, center + ends, axis)
     # The velocity of a point is along its secant: arms about the center are taken in the middle of the step.
     moved = Boundaries(home.kind, point, axis, home.radius, center, home.velocity)
     return moved, pose[:, :2] if dim == 2 else center, turn
