@@ -6,6 +6,8 @@ another.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.solvers import packings, reference
@@ -148,3 +150,15 @@ def test_methods_agree_in_three_dimensions_where_factors_fill():
     for y, residual in answers.values():
         assert residual <= 1e-12
         assert np.abs(g.T @ y - first).max() <= 1e-10 * np.abs(problem.contacts.velocity).max()
+
+
+def test_pivoting_ends_on_many_redundant_contacts():
+    """36 contacts of two meshes and a pot, of rank 11: with a weak proximal term guesses cycle, and residuals are 2."""
+    data = np.load(Path(__file__).with_name("redundant_contacts.npz"))
+    g, c = data["rows"], data["speeds"]
+    k = len(c)
+    given = np.stack([c, np.zeros(k), np.full(k, np.inf), np.zeros(k)])
+    work, index = np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
+    assert solve_dense_in(g @ g.T, given, False, k, work, index) <= 1e-12 * np.abs(c).max()
+    y, speeds = given[3], g @ (g.T @ given[3]) + c
+    assert y.min() >= 0.0 and speeds.min() >= -1e-12 * np.abs(c).max() and abs(y @ speeds) <= 1e-12 * y.sum()

@@ -17,7 +17,9 @@ import numpy as np
 
 from ...kernels import kernel, lean
 
-PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal
+PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal; ...
+STRONG_PROXIMAL = 1e-6  # ... where the iteration does not end with it: guesses cycle on many redundant contacts
+PROXIMAL_STEPS = 10  # bound on the steps with each of both
 DENSE_TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
 GRADIENT_SLACK = 1e-15  # gradients below this are rounding errors, for gradients of size one
 SINGULAR_PIVOT = 1e-7  # pivots below this share of the diagonal need the proximal term
@@ -112,11 +114,14 @@ def solve_dense_in(a, given, warm, k, work, index):
         low[i], high[i] = lo[i] / unit, hi[i] / unit
     eps, best = 0.0, np.inf
     _first_guess(y, warm, size, work, index, k)
-    for _ in range(10):
+    for step in range(2 * PROXIMAL_STEPS):
+        if step == PROXIMAL_STEPS:
+            eps = STRONG_PROXIMAL
+            _first_guess(y, warm, size, work, index, k)
         residual = _settle(a, k, eps, work, index)
         if residual < 0.0:
             # Redundant contacts: start over with the proximal term.
-            eps, best = PROXIMAL, np.inf
+            eps, best = max(eps, PROXIMAL), np.inf
             _first_guess(y, warm, size, work, index, k)
             continue
         better = residual < 0.25 * best
@@ -135,8 +140,8 @@ def solve_dense_in(a, given, warm, k, work, index):
         total = g0[i]
         for j in range(k):
             total += a[i, j] * best_z[j]
-        step = min(max(-total, low[i] - best_z[i]), high[i] - best_z[i])
-        worst = max(worst, abs(step) * size / scale[i])
+        move = min(max(-total, low[i] - best_z[i]), high[i] - best_z[i])
+        worst = max(worst, abs(move) * size / scale[i])
     return worst
 
 
