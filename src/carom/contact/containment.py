@@ -32,7 +32,7 @@ from .pairs import sides_in_step
 
 # Relative to the half width of the smaller body.
 NOTED_OVERLAP = 0.04  # largest overlap of a step that is not cut
-NOTICED_OVERLAP = 0.01  # overlap at the start from which on slow bodies are tested
+NOTICED_OVERLAP = 0.01  # overlap at the start above which slow bodies are tested too
 FAST_DISPLACEMENT = 0.015  # smallest displacement for which a body is tested
 CROSSING_DEPTH = 0.5  # depth that only pairs that cross reach
 INITIAL_OVERLAP = 1e-4  # largest one relative to the smaller body: regular packings often overlap by rounding

@@ -20,7 +20,7 @@ from ..solvers.rows import Floats, Ints
 from .contact_set import FEATURE, PREDICTED, WIDTH, contact_at
 
 MOST_CONTACTS = 48  # of one side of a pair; the deepest stay, and all that equal the last of them
-_STRAIGHT_CORNER = 1e-6  # of the size of an outline: a corner that protrudes by less is none
+_STRAIGHT_CORNER = 1e-6  # of the size of an outline: corners that protrude by less are left out
 _FINE_TIE = 1e-3  # of the tie: a second, smaller tolerance, with which the lowest points stay too
 
 

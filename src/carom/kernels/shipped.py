@@ -64,7 +64,7 @@ def _versions() -> dict[str, str]:
 
 @cache
 def built() -> dict[str, Any]:
-    """For what the shipped kernels were built, and their number; empty if there are none."""
+    """The processor for which the shipped kernels were built, and their number; empty if there are none."""
     try:
         found: dict[str, Any] = json.loads((files.SHIPPED / FACTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -102,7 +102,7 @@ class Law:
         raise NotImplementedError(f"{type(self).__name__} must define impulses(contacts)")
 
     def iteration_work(self, contacts: int) -> float:
-        """The work of an iteration on so many contacts, in multiplications, by which steps bound theirs."""
+        """Multiplications of one iteration on a number of contacts; steps bound their sum."""
         return IMPULSE_WORK if self.one_by_one else PASS_WORK + IMPULSE_WORK * min(contacts, FRONT_CONTACTS)
 
     def options(self) -> dict[str, Any]:
