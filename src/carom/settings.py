@@ -29,7 +29,7 @@ TOLERANCE_WORDS = f'a number above 0 up to {LARGEST_TOLERANCE:g}, or "{EXACT}"'
 
 
 def tolerance_number(field: str, value: Any) -> float:
-    """The tolerance of a run as a number; `field` names it in the ProblemError for a value that is none."""
+    """The tolerance of a run as a number; `field` names it in the ProblemError for any other value."""
     if isinstance(value, str):
         if value == EXACT:
             return EXACT_TOLERANCE
@@ -173,7 +173,7 @@ def _option(field: str, value: Any, level: int = 0) -> Any:
 
 
 def active_set_name(field: str, value: Any) -> str:
-    """One of ACTIVE_SETS; `field` names it in the ProblemError for a value that is none."""
+    """One of ACTIVE_SETS; `field` names it in the ProblemError for any other value."""
     if not isinstance(value, str) or value not in ACTIVE_SETS:
         shown = repr(value) if isinstance(value, str) else value
         raise ProblemError(field, shown, f"one of {', '.join(ACTIVE_SETS)}")

@@ -85,3 +85,21 @@ def test_the_slider_of_the_play_page_acts(lesson):
     little, much = velocity(0.01), velocity(0.5)
     assert np.abs(velocity(0.0)[:, :2] - much[:, :2]).max() > 0.01
     assert np.abs(much[:, 2]).max() > np.abs(little[:, 2]).max() > 1e-3
+
+
+@pytest.mark.parametrize(("model", "speed"), [(None, 0.96), ("pyramid", 0.96), ("coulomb_fixed_direction", 0.50)])
+def test_a_cube_on_its_edge_sticks_by_default(model, speed):
+    """Tilted by 0.5 rad, falling at 2.34 without slip: the fixed direction has none, and leaves it frictionless.
+
+    With lever arms a and b of the edge, sticking gives (1/2 - 9/4 a^2) of the speed, no friction 3/2 / (1 + 6 a^2) - 1.
+    """
+    turn = np.array([[np.cos(0.5), 0.0, np.sin(0.5)], [0.0, 1.0, 0.0], [-np.sin(0.5), 0.0, np.cos(0.5)]])
+    edge = np.array([[0.5, -0.5, -0.5], [0.5, 0.5, -0.5]]) @ turn.T
+    problem = carom.ImpactProblem.from_contacts(
+        masses=[1.0], inertias=[np.eye(3) / 6.0], positions=[[0.0] * 3], velocities=[[0.0, 0.0, -2.34, 0.0, 0.0, 0.0]],
+        bodies=[[-1, 0]] * 2, points=edge, normals=[[0.0, 0.0, 1.0]] * 2, restitution=0.5, friction=0.5,
+    )  # fmt: skip
+    after = carom.solve_impact(problem, "gr", friction_model=model).velocity.ravel()[2]
+    a = edge[0, 0]
+    exact = 0.5 - 2.25 * a**2 if speed > 0.9 else 1.5 / (1.0 + 6.0 * a**2) - 1.0
+    assert after == pytest.approx(2.34 * exact, rel=1e-9) and round(after, 2) == speed

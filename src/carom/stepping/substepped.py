@@ -51,8 +51,8 @@ from .stepper import FEW_CONTACTS_TOLERANCE
 
 MOST_SUBSTEPS = 64  # per step; more would cost as much as shorter steps, which are more accurate
 PUSH = 0.03  # largest overlap that is pushed out per step, relative to the length scale of the world
-SOFT = 0.01  # overlap, in the same units, from which on contacts stiffen: heavy bodies sink less into light ones
-EXACT_BODIES = 64  # a world of at most so many is treated exactly: a rack of 56 balls, a card house
+SOFT = 0.01  # overlap, in the same units, above which contacts stiffen: heavy bodies sink less into light ones
+EXACT_BODIES = 64  # worlds of at most this many bodies are treated exactly: a rack of 56 balls, a card house
 # Energy per step, relative to the kinetic energy plus that of lifting all bodies by a length scale.
 LARGEST_LIFT = 1e-4  # for the work of pushing overlap out
 LARGEST_GAIN = 1e-6  # beyond that work
