@@ -18,6 +18,7 @@ from ..files import FACTOR, atomic_path, limit, read_file, write_text
 from ..late import sparse as sp
 from ..solvers.rows import Floats
 from . import checks
+from .joints import Joints
 from .mass import BlockMass, DiagonalMass, GeneralMass, PhysicalRows
 from .problem import Given, ImpactProblem, Symmetry
 
@@ -58,14 +59,15 @@ def load(path: Path) -> ImpactProblem:
 def from_dict(data: dict[str, Any], source: str = "problem") -> ImpactProblem:
     """A problem from the plain form that `save` writes, or from the short forms of the documentation.
 
-    Short forms: `{"chain": {"masses": ..., "velocities": ...}}`, likewise "discs", "spheres", "blocks" and
-    "matrices" with the arguments of the constructor of that name.
+    Short forms: `{"chain": {"masses": ..., "velocities": ...}}`, likewise "discs", "spheres", "blocks",
+    "contacts" and "matrices" with the arguments of the constructor of that name.
     """
     makers: dict[str, Callable[..., ImpactProblem]] = {
         "chain": ImpactProblem.chain,
         "discs": ImpactProblem.from_discs,
         "spheres": ImpactProblem.from_spheres,
         "blocks": ImpactProblem.from_blocks,
+        "contacts": ImpactProblem.from_contacts,
         "matrices": ImpactProblem.from_matrices,
     }
     check_texts("problem", data)
@@ -150,6 +152,8 @@ def _to_arrays(p: ImpactProblem) -> dict[str, Any]:
         data["weights"] = p.weights
     if p.positions is not None:
         data["positions"] = p.positions
+    if p.joints is not None:
+        data |= p.joints.arrays()
     for k, symmetry in enumerate(p.symmetries):
         data[f"symmetry{k}_bodies"] = symmetry.bodies
         data[f"symmetry{k}_matrix"] = symmetry.matrix
@@ -174,8 +178,20 @@ def _from_arrays(data: dict[str, Any]) -> ImpactProblem:
         data.get("tangent_speed"),
     )
     name, weights = str(data.get("name", "impact problem")), data.get("weights", 1.0)
-    given = Given(*numbers, name, _positions(data, n), tuple(symmetries), weights)
+    given = Given(*numbers, name, _positions(data, n), tuple(symmetries), weights, _joints(data, n, d))
     return ImpactProblem._build(_mass(data, n, d), rows, tangents, velocity, (n, d), given)
+
+
+def _joints(data: dict[str, Any], n: int, d: int) -> Joints | None:
+    if "joint_ptr" not in data:
+        return None
+    rows = _rows(data, "joint", n, d)
+    count = len(rows.ptr) - 1
+    speed = checks.per_contact("joint_speed", data.get("joint_speed", 0.0), count, None, None)
+    labels = np.asarray(data.get("joint_label", [f"joints[{k}]" for k in range(count)]))
+    if labels.shape != (count,):
+        raise ProblemError("joint_label", f"shape {labels.shape}", f"shape ({count},)")
+    return Joints(rows, checks.frozen(speed), tuple(str(label) for label in labels))
 
 
 def _symmetry(data: dict[str, Any], k: int, n: int, d: int) -> Symmetry:

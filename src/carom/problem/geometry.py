@@ -11,6 +11,7 @@ from ..errors import ProblemError
 from ..geometry.rotations import cross, spin_components
 from ..solvers.rows import Floats, Ints
 from . import checks
+from .joints import joints_between
 from .patches import patch_shares
 from .problem import ImpactProblem
 
@@ -33,6 +34,7 @@ def balls(
     inertias: Any = None,
     symmetries: Any = (),
     weights: Any = 1.0,
+    joints: Any = None,
     name: str | None = None,
 ) -> ImpactProblem:
     """Every touching pair of discs (dimension 2) or spheres (3), and every one of them that touches a plane.
@@ -41,7 +43,7 @@ def balls(
     angular velocity last for balls that do (inertia m r^2 / 2 of a disc and 2 m r^2 / 5 of a sphere unless given). Two
     balls touch if their gap is at most `tolerance` times the smaller radius. `planes` are (point, unit normal) pairs of
     fixed half-spaces, the normal pointing to the balls. Contacts are sorted by body numbers, those with planes last;
-    normals point from the first body to the second.
+    normals point from the first body to the second. `joints` are tables as in `rigid_bodies`.
     """
     place = checks.finite("positions", positions)
     if place.ndim != 2 or place.shape[1] != dimension:
@@ -85,6 +87,7 @@ def balls(
         positions=place,
         symmetries=symmetries,
         weights=weights,
+        joints=None if joints is None else joints_between(joints, place, d),
         name=("discs" if dimension == 2 else "spheres") if name is None else name,
     )
 
@@ -143,7 +146,8 @@ def rigid_bodies(
     lies between `bodies[i]`, -1 for the world, at the point `points[i]` (D,), with a normal `normals[i]` (D,) that
     points from the first body to the second and need not have unit length. `options` are those of
     `ImpactProblem.from_blocks`; `weights="patch"` gives each contact its share of the patch between its bodies (see
-    `carom.problem.patches`).
+    `carom.problem.patches`). `joints` is a list of tables with `kind`, `bodies` and `point`, `axis` or `ends` (see
+    `carom.problem.joints.joints_between`).
     """
     place = checks.finite("positions", positions)
     if place.ndim != 2 or place.shape[1] not in (2, 3):
@@ -169,6 +173,8 @@ def rigid_bodies(
         if options["weights"] != "patch":
             raise ProblemError("weights", options["weights"], 'positive numbers, or "patch"')
         options = {**options, "weights": patch_shares(pair, where, unit)}
+    if options.get("joints") is not None:
+        options = {**options, "joints": joints_between(options["joints"], place, dim + spin)}
     arms = where[:, None, :] - np.where(pair[..., None] >= 0, place[pair], where[:, None, :])
     return ImpactProblem.from_blocks(
         mass=mass,

@@ -16,6 +16,7 @@ from ..shown import Shown
 from ..solvers.rows import FRICTION, Floats, Ints, rows_from_csr
 from . import checks
 from .contacts import Contacts
+from .joints import JointedMass, Joints, joints_from_matrix
 from .mass import BlockMass, DiagonalMass, GeneralMass, Mass, PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
 
 ORDINARY_EXPONENT = 100
@@ -57,6 +58,7 @@ class Given(NamedTuple):
     positions: Floats | None = None
     symmetries: tuple[Symmetry, ...] = ()
     weights: Any = 1.0
+    joints: Joints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ class ImpactProblem(Shown):
     Separation speed of contact i: `u_i = J_i v + boundary_speed_i`, negative when approaching.
     """
 
-    mass: Mass
+    mass: Mass | JointedMass
     rows: PhysicalRows
     velocity: Floats  # in the shape in which it was given
     boundary_speed: Floats  # (m,) prescribed normal speed of the boundary, m/s; negative toward the body
@@ -79,6 +81,7 @@ class ImpactProblem(Shown):
     symmetries: tuple[Symmetry, ...] = ()
     name: str = "impact problem"
     block: tuple[int, int] = (0, 1)  # (n bodies, d components)
+    joints: Joints | None = None
 
     # -- constructors --------------------------------------------------------------------------------------
 
@@ -95,6 +98,8 @@ class ImpactProblem(Shown):
         tangents: Any = None,
         tangent_speed: Any = None,
         weights: Any = 1.0,
+        joints: Any = None,
+        joint_speed: Any = None,
         name: str = "matrices",
     ) -> ImpactProblem:
         """Any mechanical system: mass (N, N) or its diagonal (N,), jacobian (m, N), velocity of N numbers.
@@ -102,6 +107,7 @@ class ImpactProblem(Shown):
         Dense or scipy.sparse. `tangents` are the rows of friction, (m, N), (m * t, N) or (m, t, N), with t rows
         per contact: one in 2D, two orthogonal ones in 3D. `weights`, one positive number or one for each contact, are
         the shares of a contact patch that the contacts stand for; only their ratios matter, and only to qce and lzb.
+        `joints` are rows B, (r, N), with `B v = joint_speed` before and after the impact, 0 unless given.
         """
         v = checks.finite("velocity", velocity)
         n = v.size
@@ -109,7 +115,8 @@ class ImpactProblem(Shown):
         matrix = checks.rows_matrix("jacobian", jacobian, n)
         m = matrix.shape[0]
         tangent_rows = None if tangents is None else rows_from_matrix(checks.tangent_matrix(tangents, m, n))
-        given = Given(boundary_speed, restitution, friction, tangent_speed, name, weights=weights)
+        held = None if joints is None else joints_from_matrix(joints, joint_speed, (n, 1))
+        given = Given(boundary_speed, restitution, friction, tangent_speed, name, weights=weights, joints=held)
         return cls._build(_mass_from_matrix(mass, n), rows_from_matrix(matrix), tangent_rows, v, (n, 1), given)
 
     @classmethod
@@ -128,12 +135,15 @@ class ImpactProblem(Shown):
         positions: Any = None,
         symmetries: Sequence[Symmetry] = (),
         weights: Any = 1.0,
+        joints: Any = None,
+        joint_speed: Any = None,
         name: str = "blocks",
     ) -> ImpactProblem:
         """Bodies with equal numbers of velocity components, the form that a simulator has.
 
         velocity (n, d); mass (n,), (n, d) or (n, d, d); bodies (m, 2) with -1 for the world; rows (m, 2, d);
-        tangents (m, t, 2, d). Entries of the world are ignored. `weights` as in `from_matrices`.
+        tangents (m, t, 2, d). Entries of the world are ignored. `weights` and `joints`, rows (r, n d), as in
+        `from_matrices`.
         """
         v = checks.finite("velocity", velocity)
         checks.not_empty("velocity", v.size)
@@ -154,7 +164,12 @@ class ImpactProblem(Shown):
         place = None if positions is None else checks.finite("positions", positions)
         if place is not None and (place.ndim != 2 or len(place) != n or place.shape[1] > 3):
             raise ProblemError("positions", f"shape {place.shape}", f"shape ({n}, 1, 2 or 3)")
-        given = Given(boundary_speed, restitution, friction, tangent_speed, name, place, tuple(symmetries), weights)
+        held = (
+            joints if joints is None or isinstance(joints, Joints) else joints_from_matrix(joints, joint_speed, (n, d))
+        )
+        given = Given(
+            boundary_speed, restitution, friction, tangent_speed, name, place, tuple(symmetries), weights, held
+        )
         rows = rows_from_pairs(pair, normal)
         return cls._build(_mass_from_blocks(mass, n, d), rows, tangent_rows, v, (n, d), given)
 
@@ -235,6 +250,11 @@ class ImpactProblem(Shown):
         if m == 0:
             raise ProblemError("contacts", "none", "at least one contact")
         checks.no_zero_rows("jacobian", rows.ptr, rows.val)
+        jointed: Mass | JointedMass = mass
+        if given.joints is not None:
+            given.joints.check(velocity)
+            jointed = JointedMass(mass, given.joints, block)
+            jointed.check_rows(rows)
         mu = checks.per_contact("friction", 0.0 if given.friction is None else given.friction, m, *LIMITS["friction"])
         if tangents is None and mu.any():
             raise ProblemError("friction", given.friction, "tangent rows (tangents=...) to go with it")
@@ -249,7 +269,8 @@ class ImpactProblem(Shown):
         if callable(restitution):
             restitution = restitution(np.maximum(-rows.times(velocity.reshape(block)) - speed, 0.0))
         return cls(
-            mass=mass,
+            mass=jointed,
+            joints=given.joints,
             rows=rows,
             velocity=checks.frozen(velocity),
             boundary_speed=checks.frozen(speed),
@@ -323,6 +344,8 @@ class ImpactProblem(Shown):
                 if v.size != self.velocity.size:
                     raise ProblemError("velocity", f"{v.size} numbers", f"{self.velocity.size} numbers")
                 checked[key] = checks.frozen(v)
+                if self.joints is not None:
+                    self.joints.check(v)
             elif key in LIMITS:
                 if key == "restitution" and callable(value):
                     value = value(np.maximum(-self.separation_speed(), 0.0))
@@ -380,6 +403,7 @@ class ImpactProblem(Shown):
             velocity=checks.frozen(np.ldexp(self.velocity, -exponent)),
             boundary_speed=checks.frozen(np.ldexp(self.boundary_speed, -exponent)),
             tangent_speed=None if slip is None else checks.frozen(np.ldexp(slip, -exponent)),
+            joints=None if self.joints is None else self.joints.in_units(exponent),
         )
 
     @cached_property
@@ -391,11 +415,17 @@ class ImpactProblem(Shown):
             white, t = self.mass.whiten_rows(self.tangents), self.tangent_count
             tangents = (white.ptr, white.body, white.val)
             base = np.concatenate([base, self.tangent_speed], axis=1)
+        if isinstance(self.mass, JointedMass):  # speeds of what the joints prescribe belong to no allowed motion
+            held = self.mass.prescribed(self.block_velocity)
+            base = base + (self.separation_speed(held) - self.boundary_speed)[:, None] * (np.arange(base.shape[1]) == 0)
+            if t and self.tangent_speed is not None:
+                base[:, 1:] += self.slip_speed(held) - self.tangent_speed
         bound[:, FRICTION] = self.friction
-        rows = rows_from_csr(normal.ptr, normal.body, normal.val, self.block[0], tangents, t)
+        velocity = self.mass.whiten(self.block_velocity)
+        rows = rows_from_csr(normal.ptr, normal.body, normal.val, len(velocity), tangents, t)
         rows = rows._replace(base=np.array(base), bound=bound)
         weights = None if self.weights is None else self.weights.copy()
-        return Contacts(rows, self.mass.whiten(self.block_velocity), self.restitution.copy(), weights)
+        return Contacts(rows, velocity, self.restitution.copy(), weights)
 
     # -- files ---------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ..geometry.rotations import spin_components
 from ..shown import Shown
 from ..solvers.rows import Floats, Ints
 from . import checks
+from .joints import JointedMass
 from .problem import ImpactProblem
 
 # Bounds of the audit: energy, momentum and residual relative, speeds relative to the fastest at any contact.
@@ -60,6 +61,16 @@ class ImpactSolution(Shown):
         slip = p.contacts.tangent_speeds(p.mass.whiten(self.velocity.reshape(p.block)))
         slip.setflags(write=False)
         return slip
+
+    @cached_property
+    def joint_impulse(self) -> Floats | None:
+        """Impulse along each joint row, (r,), of least norm where joints are redundant; None without joints."""
+        p = self.problem
+        if not isinstance(p.mass, JointedMass):
+            return None
+        nu = p.mass.joint_impulses(_unexplained(p, self.velocity, self.impulse, self.friction_impulse)[0])
+        nu.setflags(write=False)
+        return nu
 
     @property
     def certified(self) -> bool:
@@ -116,6 +127,7 @@ class ImpactSolution(Shown):
             "impulse": self.impulse.tolist(),
             "friction_model": self.friction_model,
             "friction_impulse": None if self.friction_impulse is None else self.friction_impulse.tolist(),
+            **({} if self.joint_impulse is None else {"joint_impulse": self.joint_impulse.tolist()}),
             "separation_speed": self.separation_speed.tolist(),
             "messages": list(self.messages),
             "audit": self.audit().to_dict(),
@@ -182,6 +194,9 @@ class SolutionAudit:
         if len(effective):
             measures.append(Measure("least restitution", float(effective.min()), "u+ / -u", "", True))
             measures.append(Measure("largest restitution", float(effective.max()), "u+ / -u", "", True))
+        if p.joints is not None:
+            error = p.joints.error(s.velocity)
+            measures.append(Measure("joint error", error, "relative", "<= 1e-9", error <= SPEED_BOUND))
         if s.friction_impulse is not None and p.friction.any():
             measures += _coulomb(s, push)
         finite = (replace(m, passed=m.passed and bool(np.isfinite(m.value))) for m in measures)
@@ -283,23 +298,39 @@ def generators(problem: ImpactProblem) -> dict[str, Floats]:
     return motions
 
 
-def momentum_violation(problem: ImpactProblem, velocity: Floats, normal: Floats, tangent: Floats | None) -> float:
-    """Largest relative error of the momentum balance.
-
-    Two errors are measured: that of `M (v+ - v) = J^T lam` in every component, and, along each rigid motion, that of
-    the change of momentum against the impulses of contacts with the world. Contacts between bodies must add nothing.
-    """
+def _unexplained(
+    problem: ImpactProblem, velocity: Floats, normal: Floats, tangent: Floats | None
+) -> tuple[Floats, Floats]:
+    """`M (v+ - v)` without the impulses of the contacts, (n, d), and the whole of it."""
     n = problem.block[0]
     change = problem.mass.times(velocity.reshape(problem.block) - problem.block_velocity)
     pushed = problem.rows.transpose_times(normal, n)
+    if tangent is not None and problem.tangents is not None:
+        pushed += problem.tangents.transpose_times(np.ascontiguousarray(tangent).ravel(), n)
+    return change - pushed, change
+
+
+def momentum_violation(problem: ImpactProblem, velocity: Floats, normal: Floats, tangent: Floats | None) -> float:
+    """Largest relative error of the momentum balance.
+
+    Two errors are measured: that of `M (v+ - v) = J^T lam + B^T nu` in every component, and, along each rigid motion,
+    that of the change of momentum against the impulses of contacts and joints with the world. Contacts and joints
+    between bodies must add nothing.
+    """
+    n = problem.block[0]
+    rest, change = _unexplained(problem, velocity, normal, tangent)
+    pushed = change - rest
     world = problem.rows.transpose_times(np.where(_alone(problem.rows.ptr), normal, 0.0), n)
     if tangent is not None and problem.tangents is not None:
         flat = np.ascontiguousarray(tangent).ravel()
-        pushed += problem.tangents.transpose_times(flat, n)
         world += problem.tangents.transpose_times(np.where(_alone(problem.tangents.ptr), flat, 0.0), n)
+    if problem.joints is not None and isinstance(problem.mass, JointedMass):
+        rows, nu = problem.joints.rows, problem.mass.joint_impulses(rest)
+        rest = rest - rows.transpose_times(nu, n)
+        world += rows.transpose_times(np.where(_alone(rows.ptr), nu, 0.0), n)
     before = problem.mass.times(problem.block_velocity)
     size = max(np.abs(before).max(), np.abs(pushed).max(), np.finfo(float).tiny)
-    worst = np.abs(change - pushed).max() / size
+    worst = np.abs(rest).max() / size
     motions = generators(problem)
     if tangent is not None and problem.positions is not None and problem.block[1] == problem.positions.shape[1]:
         # Bodies that cannot rotate take up no torque: with friction their angular momentum is not balanced.
