@@ -48,6 +48,7 @@ def _problem(problem: ImpactProblem) -> str:
     facts = [
         ("bodies", f"{n:,} with {d} velocity component{'s' if d > 1 else ''} each"),
         ("contacts", f"{problem.contact_count:,}, {_approaching(problem.separation_speed())} of them approaching"),
+        *([] if problem.joints is None else [("joints", f"{len(problem.joints)} rows")]),
         ("kinetic energy", _number(problem.kinetic_energy)),
         ("restitution", _range(problem.restitution)),
         ("friction", _range(problem.friction)),
