@@ -68,7 +68,7 @@ format: $(VENV)/.installed-dev ## let ruff put imports and layout in order
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(VENV)/.installed-docs ## the documentation site in out/site; a warning is an error
+docs: $(VENV)/.installed-docs docs/katex/katex.min.js ## the documentation site in out/site; a warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open out/site/index.html"
 
@@ -104,8 +104,16 @@ for path in sys.argv[1:]:
 endef
 export FEWER_COLORS
 
+# Formulas are rendered by KaTeX, which the site carries along: its npm package, without what no page needs.
+docs/katex/katex.min.js:
+	@echo "fetching KaTeX for the formulas of the site ..."
+	@command -v npm >/dev/null || { echo "the formulas of the site need npm, which is not there" >&2; exit 1; }
+	@mkdir -p out docs/katex && cd out && npm pack --silent katex@0.16 >/dev/null && tar xzf katex-*.tgz && rm katex-*.tgz
+	@cp -r out/package/dist/katex.min.css out/package/dist/fonts docs/katex && rm -f docs/katex/fonts/*.ttf docs/katex/fonts/*.woff
+	@cp out/package/LICENSE docs/katex && cp out/package/dist/katex.min.js docs/katex && rm -rf out/package
+
 clean: ## remove the environment, caches and pictures; compiled kernels stay in the user's cache folder
-	rm -rf $(VENV) $(VENV)-engines out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-engines out docs/katex build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks fuzz docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps make a second run start at once: an install happens again only when pyproject.toml has changed.

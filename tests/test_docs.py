@@ -18,7 +18,7 @@ from carom import laws
 from carom.analysis.desiderata import ORDER
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LAWS_PAGE = ROOT / "docs" / "laws.md"
 LARGEST_PICTURE = 300_000  # bytes; a page with four of them still loads at once
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
@@ -34,7 +34,7 @@ def laws_table() -> str:
     lines = [head, ["---"] * len(head)]
     for name, law in laws.every():
         ticks = ["✓" if mark in law.claims else "" for mark in ORDER]
-        link = f"[{name}](docs/laws.md#{name})"
+        link = f"[{name}](docs/laws/{name}.md)"
         lines.append([link, law.title, law.paper.key, *ticks, ", ".join(law.restitution_models)])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("|  |", "| |").replace("|  |", "| |")
 
@@ -52,7 +52,7 @@ def expected_tables(page: Path) -> dict[str, str]:
     if page.name == "README.md":
         return {"laws": laws_table()}
     if page == LAWS_PAGE:
-        return {"laws": laws_table().replace("docs/laws.md", "")}
+        return {"laws": laws_table().replace("docs/", "")}
     return {}
 
 
@@ -72,32 +72,53 @@ def test_tables_are_those_of_the_code(name):
 # -- laws -----------------------------------------------------------------------------------------------------
 
 
-def sections(text: str) -> dict[str, str]:
-    """Heading of level two -> what stands under it, on one line."""
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
-    return {title.strip(): " ".join(body.split()) for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+# The order of every page on a law, so that a reader finds the same thing at the same place.
+LAW_HEADINGS = (
+    "The idea",
+    "Derivation",
+    "Algorithm",
+    "Three balls by hand",
+    "What it preserves, and why",
+    "Where it fails",
+    "Reference",
+)
+
+
+def headings(text: str) -> list[str]:
+    return re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", laws.names())
-def test_every_law_has_its_section(name):
-    """Paper in full, claims, restitution models and every option with its default, where a reader looks for them."""
+def test_every_law_has_its_page(name):
+    """Headings in one order, a figure; paper in full, claims, restitution models and every option with its default."""
     law = laws.make(name)
-    section = sections(LAWS_PAGE.read_text(encoding="utf-8")).get(name)
-    assert section is not None, f"docs/laws.md has no section {name!r}"
-    assert law.paper.key in section and law.paper.text in section
-    claims = re.search(r"\*\*Claims:\*\* ([A-Z, ]+)\.", section)
+    page = ROOT / "docs" / "laws" / f"{name}.md"
+    assert page.exists(), f"no page docs/laws/{name}.md"
+    text = page.read_text(encoding="utf-8")
+    assert tuple(headings(text)) == (LAW_HEADINGS if name != "none" else ("Reference",))
+    assert f"images/law_{name}.svg" in text or name == "none"
+    reference = " ".join(text.split("## Reference")[1].split())
+    assert law.paper.key in reference and law.paper.text in reference
+    claims = re.search(r"\*\*Claims:\*\* ([A-Z, ]+)\.", reference)
     assert claims is not None and set(claims.group(1).split(", ")) == set(law.claims)
-    models = re.search(r"\*\*Restitution models:\*\* ([a-z_, ]+)", section)
+    models = re.search(r"\*\*Restitution models:\*\* ([a-z_, ]+)", reference)
     assert models is not None and tuple(models.group(1).split(", ")) == law.restitution_models
     for option, value in law.options().items():
         default = f"{value:g}" if isinstance(value, float) else (f'"{value}"' if isinstance(value, str) else str(value))
         default = default.replace("1e+06", "1e6")
-        assert f"`{option}` {default}" in section, f"{name}: option {option} with default {default}"
-    assert "**Bound:**" in section and "**Equation:**" in section
+        assert f"`{option}` {default}" in reference, f"{name}: option {option} with default {default}"
+    assert "**Bound:**" in reference
 
 
-def test_a_law_without_a_section_would_be_noticed():
-    assert "no_such_law" not in sections(LAWS_PAGE.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["gr", "etm", "problem"])
+def test_figures_are_drawn_from_the_pages(name, monkeypatch, tmp_path):
+    """The script runs the algorithm that the page prints and demands that it leads to the answer of the law."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import figures
+
+    monkeypatch.setattr(figures, "PICTURES", tmp_path)
+    figures.figure_of_problem() if name == "problem" else figures.figure_of_law(name)
+    assert (tmp_path / f"law_{name}.svg").read_text(encoding="utf-8").count("<path") > 8
 
 
 @pytest.mark.long

@@ -269,7 +269,7 @@ BAD = {
         {"scene": bouncing(bodies=[disc(0.0, 1.5), disc(9.0, 1.5, motion=Scripted(lambda t: (t,)))])},
         ["motion.function"],
     ),
-    "not a scene": ({"scene": "pool_break"}, ["scene", "str"]),
+    "not a scene": ({"scene": 7}, ["scene", "int"]),
 }
 
 

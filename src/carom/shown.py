@@ -11,6 +11,11 @@ import importlib
 NOTEBOOK = "carom.notebook"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 body`, `2 bodies`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 class Shown:
     """An object with a table and a picture in notebooks."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ import numpy as np
 from .errors import ProblemError
 from .kernels import compile_seconds
 from .laws import Law
+from .scene.file import load_scene
 from .scene.model import Scene
 from .scene.numbers import scalar
 from .settings import MOST_STEPS, Settings, step_count
@@ -76,7 +79,7 @@ class Engine(Protocol):
 
 
 def simulate(
-    scene: Scene,
+    scene: Scene | str | PathLike[str],
     law: str | Law | None = None,
     duration: float | None = None,
     output: str | PathLike[str] | None = None,
@@ -91,17 +94,19 @@ def simulate(
     impulses: bool = False,
     start: State | None = None,
     threads: int | None = None,
-    progress: Tell | None = None,
+    progress: Tell | bool | None = None,
     overwrite: bool = False,
 ) -> Trajectory:
     """Runs a scene and returns its trajectory, in memory or in the HDF5 file `output`.
+
+    `scene` is a Scene, the name of a shipped one, or the path of a scene file, as on the command line.
 
     Arguments that are None have the value of the scene. `tolerance` and `active_set` are as in `Simulation`.
     `frame_rate` is in frames per unit of time. `threads` is the maximum number of threads; results are bitwise
     identical for any value. With `impulses` each frame contains the impulses of the step that ends there; those of the
     steps between two frames are not recorded, unless `frame_rate` is 1 / step. `start` is a state to begin with, in
     place of that of the scene at time 0; `duration` is the time of the end nevertheless. `progress` is called with a
-    `Progress` about ten times per second.
+    `Progress` about ten times per second; True shows a bar on the standard error stream.
 
     Ctrl-C ends a run in memory after the current step: the trajectory up to there is returned, with `finished` False.
     A run with a file raises KeyboardInterrupt instead; the file stays readable, also if the process is killed, and
@@ -109,6 +114,11 @@ def simulate(
     """
     from .trajectory import Recorder
 
+    if not isinstance(scene, Scene):
+        scene = _scene_named(scene)
+    path = None if output is None else _output(fspath(output))
+    if isinstance(progress, bool):
+        progress = show_bar if progress else None
     sim = Simulation(
         scene,
         law,
@@ -125,10 +135,44 @@ def simulate(
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
     with _threads(threads):
-        path = None if output is None else fspath(output)
         recorder = Recorder.create(path, scene, sim.world, sim.state, settings, overwrite=overwrite)
         loop = _Loop(sim.engine, sim.state, settings, recorder, progress)
         return loop.run(first=True, partial=path is None)
+
+
+SHIPPED_SCENES = "carom.scenes"  # lies above this module: imported where a user names one of its scenes
+ENDINGS = (".h5", ".hdf5")  # of trajectory files
+
+
+def _output(path: str) -> str:
+    """The path of a trajectory, refused before the run if its name ends like another kind of file."""
+    name = path.rsplit("/", 1)[-1]
+    if "." in name.lstrip(".") and not path.lower().endswith(ENDINGS):
+        raise ProblemError("output", path, "a name that ends in .h5")
+    return path
+
+
+def _scene_named(given: Any) -> Scene:
+    """A shipped scene by its name, or that of a file."""
+    if not isinstance(given, str | PathLike):
+        wanted = "a Scene, as carom.scenes, carom.load_scene or carom.Scene make, or the name of a shipped one"
+        raise ProblemError("scene", type(given).__name__, wanted)
+    text = fspath(given)
+    if text.endswith((".toml", ".xml")):
+        return load_scene(text)
+    made: Scene = importlib.import_module(SHIPPED_SCENES).make_scene(text)
+    return made
+
+
+def show_bar(at: Progress) -> None:
+    """A bar on one line of the standard error stream, for terminals and notebooks."""
+    share = at.step / at.steps
+    rate = at.steps_done / at.seconds if at.seconds > 0.0 else 0.0
+    left = (at.steps - at.step) / rate if rate else 0.0
+    numbers = f"t = {at.time:.4g} of {at.duration:.4g}, {rate:,.0f} steps/s, {left:,.0f} s left"
+    line = f"\r[{'#' * round(30 * share):30}] {100 * share:3.0f} %  {numbers}"
+    sys.stderr.write(f"{line:<90}" + ("\n" if at.step >= at.steps else ""))
+    sys.stderr.flush()
 
 
 def completed(run: Trajectory) -> Trajectory:

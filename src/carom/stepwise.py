@@ -19,6 +19,7 @@ from .resolve.response import DEFAULT_TOLERANCE, Response
 from .scene.model import Scene, forces_of
 from .scene.numbers import scalar
 from .settings import WHOLE_STEP, Settings, step_count, tolerance_number
+from .shown import counted
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
@@ -75,6 +76,10 @@ class Simulation:
         accelerations(world, prescribed(world, start, h))
         boundaries_at(world, start.time, h)
         self._state, self._report = start, self.engine.start(start)
+
+    def __repr__(self) -> str:
+        what = f"law {self.law.name}, stepper {self.stepper}, {counted(self.world.count, 'body', 'bodies')}"
+        return f"<Simulation {self.scene.name}: {what}, step {self.state.step:,}, t = {self.time:g}>"
 
     def _set_up(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..late import sparse as sp
-from ..shown import Shown
+from ..shown import Shown, counted
 from ..solvers.rows import FRICTION, Floats, Ints, rows_from_csr
 from . import checks
 from .contacts import Contacts
@@ -82,6 +82,13 @@ class ImpactProblem(Shown):
     name: str = "impact problem"
     block: tuple[int, int] = (0, 1)  # (n bodies, d components)
     joints: Joints | None = None
+
+    def __repr__(self) -> str:
+        known = self.block[1] > 1 or self.positions is not None
+        bodies = counted(self.block[0], "body", "bodies") if known else counted(self.block[0], "component")
+        approaching = int((self.separation_speed() < 0.0).sum())
+        contacts = f"{counted(self.contact_count, 'contact')}, {approaching:,} approaching"
+        return f"<ImpactProblem {self.name}: {bodies}, {contacts}, kinetic energy {self.kinetic_energy:.6g}>"
 
     # -- constructors --------------------------------------------------------------------------------------
 

@@ -40,6 +40,11 @@ class ImpactSolution(Shown):
     friction_model: str | None = None  # "own" for the friction of the law itself, None without friction
     history: NDArray[Any] | None = None  # every impulse of the law: contact, stage, before, after, work, stored
 
+    def __repr__(self) -> str:
+        energy = f"kinetic energy {self.problem.kinetic_energy:.6g} -> {self.kinetic_energy:.6g}"
+        found = f"law {self.law}, {self.status}, residual {self.residual:.1e}"
+        return f"<ImpactSolution {self.problem.name}: {found}, {energy}>"
+
     @cached_property
     def separation_speed(self) -> Floats:
         """`J v+ + boundary_speed`, (m,): negative would mean that bodies still approach."""

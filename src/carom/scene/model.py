@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..settings import ACTIVE_SETS, STEPPERS
-from ..shown import Shown
+from ..shown import Shown, counted
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
 from .checks import (
@@ -141,6 +141,10 @@ class Scene(Shown):
     parameters: Annotated[Mapping[str, Any], RECORD, "a record of how the scene was made; not read by Carom"] = field(
         default_factory=dict
     )
+
+    def __repr__(self) -> str:
+        what = f"{self.dimension}D, {counted(self.count, 'body', 'bodies')}, law {self.law}, stepper {self.stepper}"
+        return f"<Scene {self.name}: {what}, step {self.step:g}, duration {self.duration:g}>"
 
     def with_(self, **changes: Any) -> Scene:
         """The same scene with some fields changed."""

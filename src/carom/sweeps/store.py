@@ -36,6 +36,11 @@ class Results:
     varied: list[str]  # those of them that differ between runs, without seeds
     path: Path | None = None  # of the folder
 
+    def __repr__(self) -> str:
+        failed = f", {len(self.failed):,} failed" if self.failed else ""
+        place = "" if self.path is None else f" in {self.path}"
+        return f"<Results of a sweep: {len(self):,} of {self.total:,} runs{failed}, {len(self.columns)} columns{place}>"
+
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
-from ..shown import Shown
+from ..shown import Shown, counted
 from ..solvers.rows import Floats, Ints
 from .bricks import Brick, Pin, brick_of, check_mass_model
 from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
@@ -47,6 +47,9 @@ class Tower(Shown):
     floating: bool = False
     name: str = "tower"
     parameters: Mapping[str, Any] = field(default_factory=dict)  # arguments of the function that made it
+
+    def __repr__(self) -> str:
+        return f"<Tower {self.name}: {counted(len(self.bricks), 'brick')}, {counted(len(self.pins), 'pin')}>"
 
     def __post_init__(self) -> None:
         given = _listed("bricks", self.bricks, "a list of bricks")
