@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom import ProblemError, catalogue
+from carom import ImpactProblem, ProblemError, catalogue, solve_impact
 from carom.engines.placement import place
 from carom.engines.worker import run
 
@@ -165,3 +165,124 @@ def test_mujoco_refuses_runge_kutta_with_joints():
     with pytest.raises(ProblemError, match="implicitfast"):
         bridge.step()
     assert (data.qvel == before).all() and data.time == 0.0
+
+
+def test_mujoco_equality_constraints_are_joints_of_the_impact():
+    """Two pendulums whose bobs a `connect` ties together meet a wall: both turn back, and the tie is not torn.
+
+    Without the tie only the first pendulum would know of the wall.
+    """
+    mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
+    from carom.bridges.mujoco import MujocoBridge
+
+    bob = (
+        '<body name="{0}" pos="0 {1} 0"><joint type="hinge" axis="0 1 0"/>'
+        '<geom type="sphere" pos="0 0 -1" size="0.1" mass="{2}" gap="0.01" contype="{3}" conaffinity="{3}"/></body>'
+    )
+    wall = '<geom type="plane" pos="0.1005 0 -1" zaxis="-1 0 0" size="0 0 1" gap="0.01"/>'
+
+    def after(tie: str) -> tuple[np.ndarray, float]:
+        bobs = bob.format("a", 0, 2, 1) + bob.format("b", 0.3, 3, 0)
+        model = mujoco.MjModel.from_xml_string(
+            f'<mujoco><option timestep="1e-3" gravity="0 0 0"/><worldbody>{bobs}{wall}</worldbody>'
+            f"<equality>{tie}</equality></mujoco>"
+        )
+        data = mujoco.MjData(model)
+        data.qvel[:] = -0.7
+        solution = MujocoBridge(model, data, law="gr", restitution=1.0).resolve(1e-3)
+        return data.qvel.copy(), solution.audit().passed
+
+    tied, passed = after('<connect body1="a" body2="b" anchor="0 0 -1"/>')
+    assert passed
+    np.testing.assert_allclose(tied, 0.7, atol=1e-12)
+    free, _ = after("")
+    np.testing.assert_allclose(free, [0.7, -0.7], atol=1e-12)
+
+
+def test_pymunk_joints_take_part_in_the_impact():
+    """Two rods of mass m, pivoted end to end and struck there, resist with m / 2 (tests/problem/test_joints.py)."""
+    pymunk = pytest.importorskip("pymunk", reason="pymunk is not installed")
+    from carom.bridges.pymunk import PymunkBridge
+
+    m, striker = 3.0, 1.2
+    space = pymunk.Space()
+    rods = []
+    for x in (-0.5, 0.5):
+        rod = pymunk.Body(m, m / 12)
+        rod.position = (x, 0.0)
+        space.add(rod)
+        rods.append(rod)
+    tip = pymunk.Circle(rods[0], 0.1, (0.5, 0.0))
+    ball = pymunk.Body(striker, 1.0)
+    ball.position, ball.velocity = (0.0, 0.2), (0.0, -1.0)
+    tip.elasticity = 1.0
+    bumper = pymunk.Circle(ball, 0.1)
+    bumper.elasticity = 1.0
+    space.add(tip, ball, bumper, pymunk.PivotJoint(*rods, (0.0, 0.0)))
+    solution = PymunkBridge(space, 1e-3).resolve()
+    assert ball.velocity.y == pytest.approx(-(striker - m / 2) / (striker + m / 2), abs=1e-9)
+    assert rods[0].angular_velocity == pytest.approx(-rods[1].angular_velocity, abs=1e-9)
+    assert solution.audit().passed
+    space.add(pymunk.GearJoint(*rods, 0.0, 2.0))
+    ball.velocity = (0.0, -1.0)
+    with pytest.raises(ProblemError, match="GearJoint"):
+        PymunkBridge(space, 1e-3).resolve()
+
+
+def arm():
+    """A planar arm of two rods of length 1 and mass 1, hinged to the world, with a frame at its tip."""
+    pinocchio = pytest.importorskip("pinocchio", reason="pinocchio (package pin) is not installed")
+    model = pinocchio.Model()
+    rod = pinocchio.Inertia(1.0, np.array([0, 0, -0.5]), np.diag([1 / 12, 1 / 12, 1e-6]))
+    below = pinocchio.SE3(np.eye(3), np.array([0.0, 0.0, -1.0]))
+    joint = 0
+    for name in ("shoulder", "elbow"):
+        place = below if joint else pinocchio.SE3.Identity()
+        joint = model.addJoint(joint, pinocchio.JointModelRY(), place, name)
+        model.appendBodyToJoint(joint, rod, pinocchio.SE3.Identity())
+    model.addFrame(pinocchio.Frame("tip", joint, 0, below, pinocchio.FrameType.OP_FRAME))
+    model.addFrame(pinocchio.Frame("hook", 0, 0, pinocchio.SE3.Identity(), pinocchio.FrameType.OP_FRAME))
+    return model
+
+
+@pytest.mark.parametrize("law", ["gr", "lcp", "qce", "lzb"])
+def test_pinocchio_agrees_with_bodies_and_pins(law):
+    """The arm in joint space, and as two bodies with pins: the same rates after its tip hits a wall."""
+    model = arm()
+    from carom.bridges.pinocchio import FrameContact, impact_problem
+
+    q, rates = np.array([0.3, 0.4]), np.array([-1.0, 0.5])
+    reduced = solve_impact(impact_problem(model, q, rates, [FrameContact("tip", (-1, 0, 0))]), law)
+
+    def turned(arm, rate):  # a rotation about y maps z to x
+        return rate * np.array([arm[1], -arm[0]])
+
+    first, second = (-np.array([np.sin(a), np.cos(a)]) for a in (q[0], q.sum()))
+    centers = [first / 2, first + second / 2]
+    spins = np.cumsum(rates)
+    velocities = [
+        [*turned(centers[0], spins[0]), -spins[0]],
+        [*(turned(first, spins[0]) + turned(second / 2, spins[1])), -spins[1]],
+    ]
+    pins = [([-1, 0], [0, 0]), ([0, 1], first)]
+    problem = ImpactProblem.from_contacts(
+        centers, [1, 1], [1 / 12] * 2, velocities, [[-1, 1]], [first + second], [[-1, 0]],
+        joints=[{"kind": "pin", "bodies": b, "point": p} for b, p in pins],
+    )  # fmt: skip
+    solution = solve_impact(problem, law)
+    np.testing.assert_allclose(-solution.velocity[:, 2], np.cumsum(reduced.velocity), atol=1e-5)  # inertia 1e-6 about z
+    assert reduced.separation_speed[0] == pytest.approx(-problem.separation_speed()[0], rel=1e-9)
+
+
+def test_pinocchio_closes_loops_and_names_what_is_wrong():
+    """With its tip held at the shoulder the arm can only turn as a whole: no contact at the tip could move it."""
+    model = arm()
+    from carom.bridges.pinocchio import FrameContact, Loop, impact_problem
+
+    wall = [FrameContact("tip", (-1, 0, 0))]
+    with pytest.raises(ProblemError, match="cannot move along its normal"):
+        impact_problem(model, np.array([0.3, np.pi]), np.array([1.0, 0.0]), wall, loops=[Loop("tip", "hook")])
+    with pytest.raises(ProblemError, match="toe"):
+        impact_problem(model, np.zeros(2), np.zeros(2), [FrameContact("toe", (1, 0, 0))])
+    with pytest.raises(ProblemError, match="glue"):
+        impact_problem(model, np.zeros(2), np.zeros(2), wall, loops=[Loop("tip", "hook", "glue")])

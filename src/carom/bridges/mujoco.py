@@ -23,7 +23,8 @@ class MujocoBridge(Bridge):
 
     MuJoCo has no coefficient of restitution; None means 1. Its friction is that of contacts with condim 3 and more.
     Give geoms a `gap` of at least the distance covered in one step: MuJoCo then reports contacts before bodies overlap,
-    and its own springs do not act on them.
+    and its own springs do not act on them. Equality constraints are joints of the impact: it does not change their
+    speeds.
 
     Models with joints need one of MuJoCo's integrators that evaluate forces once per step: Euler, implicit or
     implicitfast. RK4 evaluates them at later instants too, at which its own contacts act on links that joints
@@ -52,7 +53,9 @@ class MujocoBridge(Bridge):
         mujoco.mj_fwdPosition(model, data)
         contacts = [c for c in data.contact[: data.ncon] if min(c.geom) >= 0]  # flexes and skins have no geom
         rows = [self._rows(contact) for contact in contacts]
-        used = [k for k, block in enumerate(rows) if block[0].any()]  # both geoms on bodies that cannot move
+        joints = self._equalities()
+        # Contacts of geoms that cannot move, or that equality constraints lock, take no part.
+        used = [k for k, block in enumerate(rows) if block[0].any() and not _locked(block[0], joints.get("joints"))]
         if not used:
             return None
         mass = np.zeros((model.nv, model.nv))
@@ -62,10 +65,25 @@ class MujocoBridge(Bridge):
             [rows[k][0] for k in used],
             data.qvel,
             tangents=np.array([rows[k][1:] for k in used]),
+            **joints,
             friction=[contacts[k].friction[0] if contacts[k].dim > 1 else 0.0 for k in used],
             name="MuJoCo",
         )
         return problem, np.array([contacts[k].dist for k in used])
+
+    def _equalities(self) -> dict[str, Floats]:
+        """The active equality constraints, which MuJoCo puts first: loops, welds, coupled joints, tendons."""
+        model, data = self.model, self.data
+        if data.ne == 0:
+            return {}
+        held = np.zeros((data.nefc, model.nv))
+        if mujoco.mj_isSparse(model):
+            mujoco.mju_sparse2dense(held, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+        else:
+            held[:] = np.reshape(data.efc_J, (data.nefc, model.nv))
+        held = held[: data.ne]
+        held = held[held.any(axis=1)]
+        return {"joints": held, "joint_speed": held @ data.qvel}
 
     def _rows(self, contact: Any) -> Floats:
         """Normal and two tangents (3, nv): velocity of the second geom relative to the first, in the contact frame."""
@@ -82,3 +100,11 @@ class MujocoBridge(Bridge):
 
     def advance(self) -> None:
         mujoco.mj_step(self.model, self.data)
+
+
+def _locked(row: Floats, joints: Floats | None) -> bool:
+    """Whether a row is a combination of those of the joints, so that no motion is left along it."""
+    if joints is None:
+        return False
+    explained = joints.T @ np.linalg.lstsq(joints.T, row, rcond=1e-10)[0]
+    return bool(np.linalg.norm(row - explained) <= 1e-9 * np.linalg.norm(row))

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..laws import Law
+from ..problem.joints import Joints, joints_between
 from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
 from . import Bridge, missing
@@ -18,12 +20,16 @@ except ImportError as absent:
     raise missing("pymunk") from absent
 
 
+SPRINGS = (pymunk.DampedSpring, pymunk.DampedRotarySpring)  # forces, which give no impulse in an instant
+
+
 class PymunkBridge(Bridge):
     """Impacts of a pymunk space. Restitution None takes the product of the elasticities, as pymunk does.
 
     pymunk finds shapes that overlap. To find them a step earlier, each moving shape is queried with its radius enlarged
-    by the distance that the fastest body covers. Static and kinematic bodies are boundaries with their own velocity;
-    constraints of the space are not part of the impact.
+    by the distance that the fastest body covers. Static and kinematic bodies are boundaries with their own velocity.
+    Pivot joints and pin joints are joints of the impact, which does not change their speeds; springs
+    give no impulse. Other constraints are refused.
     """
 
     def __init__(self, space: Any, time_step: float, law: str | Law = "gr", **options: Any) -> None:
@@ -45,20 +51,44 @@ class PymunkBridge(Bridge):
         pairs, points, normals, gaps, bounds, mu, e = (
             np.array(column, dtype=float) for column in zip(*found, strict=True)
         )
+        places = [tuple(body.local_to_world(body.center_of_gravity)) for body in self.bodies]
+        velocities = np.array([(*body.velocity, body.angular_velocity) for body in self.bodies])
         problem = ImpactProblem.from_contacts(
-            [tuple(body.local_to_world(body.center_of_gravity)) for body in self.bodies],
+            places,
             [body.mass for body in self.bodies],
             [body.moment for body in self.bodies],
-            [(*body.velocity, body.angular_velocity) for body in self.bodies],
+            velocities,
             pairs,
             points,
             normals,
             boundary_speed=bounds,
             restitution=e,
             friction=mu,
+            joints=self._joints(number, np.array(places), velocities),
             name="pymunk",
         )
         return problem, gaps
+
+    def _joints(self, number: dict[Any, int], places: Floats, velocities: Floats) -> Joints | None:
+        """The constraints that prescribe a velocity, at the speeds that they have."""
+        tables: list[dict[str, Any]] = []
+        for constraint in self.space.constraints:
+            pair = [number.get(body, -1) for body in (constraint.a, constraint.b)]
+            if isinstance(constraint, SPRINGS) or pair == [-1, -1]:
+                continue
+            if isinstance(constraint, pymunk.PivotJoint):
+                point = constraint.a.local_to_world(constraint.anchor_a)
+                tables.append({"kind": "pin", "bodies": pair, "point": tuple(point)})
+            elif isinstance(constraint, pymunk.PinJoint):
+                ends = [
+                    tuple(body.local_to_world(anchor))
+                    for body, anchor in ((constraint.a, constraint.anchor_a), (constraint.b, constraint.anchor_b))
+                ]
+                tables.append({"kind": "rod", "bodies": pair, "ends": ends})
+            else:
+                kind = type(constraint).__name__
+                raise ProblemError("constraint", kind, "PivotJoint, PinJoint, DampedSpring or DampedRotarySpring")
+        return joints_between(tables, places, 3).holding(velocities) if tables else None
 
     def _contacts(self, number: dict[Any, int]) -> Iterator[tuple[Any, ...]]:
         """(bodies, point, normal, gap, boundary speed, friction, restitution) of each contact of a moving body."""

@@ -11,7 +11,7 @@ from ..errors import ProblemError
 from ..geometry.rotations import cross, spin_components
 from ..solvers.rows import Floats, Ints
 from . import checks
-from .joints import joints_between
+from .joints import Joints, joints_between
 from .patches import patch_shares
 from .problem import ImpactProblem
 
@@ -173,7 +173,7 @@ def rigid_bodies(
         if options["weights"] != "patch":
             raise ProblemError("weights", options["weights"], 'positive numbers, or "patch"')
         options = {**options, "weights": patch_shares(pair, where, unit)}
-    if options.get("joints") is not None:
+    if options.get("joints") is not None and not isinstance(options["joints"], Joints):
         options = {**options, "joints": joints_between(options["joints"], place, dim + spin)}
     arms = where[:, None, :] - np.where(pair[..., None] >= 0, place[pair], where[:, None, :])
     return ImpactProblem.from_blocks(

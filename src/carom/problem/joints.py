@@ -57,6 +57,10 @@ class Joints:
             wanted = f"{self.speed[k]:g}, the speed of the joint, or other velocities"
             raise ProblemError(self.labels[k], f"a relative velocity of {got:.3g} before the impact", wanted)
 
+    def holding(self, velocity: Floats) -> Joints:
+        """The same joints at the speeds that a velocity has: what another engine holds only nearly stays as it is."""
+        return replace(self, speed=checks.frozen(self.rows.times(np.asarray(velocity, dtype=float))))
+
     def in_units(self, exponent: int) -> Joints:
         """The same joints with 2^exponent as the unit of speed."""
         return replace(self, speed=checks.frozen(np.ldexp(self.speed, -exponent)))

@@ -42,7 +42,7 @@ class ImpactSolution(Shown):
 
     def __repr__(self) -> str:
         energy = f"kinetic energy {self.problem.kinetic_energy:.6g} -> {self.kinetic_energy:.6g}"
-        found = f"law {self.law}, {self.status}, residual {self.residual:.1e}"
+        found = f"law {self.law}, {self.status}, residual {abs(self.residual):.1e}"
         return f"<ImpactSolution {self.problem.name}: {found}, {energy}>"
 
     @cached_property
