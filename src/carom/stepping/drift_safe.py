@@ -38,9 +38,11 @@ from .impact_stage import (
     Approach,
     approach_speeds,
     at_touch,
+    bodies_at,
     change_velocity,
     displace,
     fast_contacts,
+    outdated_contacts,
     struck_bodies,
 )
 from .integrator import accelerations, displaced, prescribed
@@ -48,6 +50,7 @@ from .position_correction import SLOP, without_overlap
 from .report import NO_WARM_START, StepReport, WarmStart
 from .resting import (
     NO_BODIES,
+    NO_ORIENTATIONS,
     NO_TIMES,
     Held,
     Interval,
@@ -75,6 +78,14 @@ SEPARATIONS = 6  # removals of the overlap at the end of a step
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 
 
+class Impacts(NamedTuple):
+    """What the impacts of an interval leave to the resting solve."""
+
+    found: ContactSet  # contacts as they are at the start
+    approach: Approach
+    flight: Flight
+
+
 class Ahead(NamedTuple):
     """The free motion of an interval of time, and the contacts that it may close."""
 
@@ -90,6 +101,7 @@ class Ahead(NamedTuple):
     # None if there were no impacts:
     shift: Floats | None = None  # (n, d) displacement of the start from which free motion passes through the impacts
     time: Floats | None = None  # (n,) of the last impact of each body
+    impacts: Impacts | None = None  # also None where the contacts were found after the impacts
 
 
 class DriftSafe(Contained):
@@ -173,10 +185,10 @@ class DriftSafe(Contained):
             ahead = ahead._replace(speeds=speeds)
             if not fast:
                 break
-            found, approach = self._rounds(ahead, impact, report)
-            if approach is None:
+            found, impacts = self._rounds(ahead, impact, report)
+            if impacts is None:
                 break
-            ahead, complete = self._after_impacts(ahead._replace(found=found), impact, approach, report)
+            ahead, complete = self._after_impacts(ahead._replace(found=found), impact, impacts, report)
             if complete:
                 break
         return ahead
@@ -189,7 +201,7 @@ class DriftSafe(Contained):
         )
         return speeds, top, fast
 
-    def _rounds(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Approach | None]:
+    def _rounds(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Impacts | None]:
         """Applies the law until nothing approaches fast, or the energy that restitution could still give back is within
         the tolerance of the energy of approach before; what is left closes without restitution in the resting solve.
 
@@ -223,7 +235,7 @@ class DriftSafe(Contained):
             if gap is not None:
                 at_touch(rows, approach, flight, struck, after, table, gap, pull, chosen)
             changed = True
-        return found, approach if changed else None
+        return found, Impacts(ahead.found, approach, flight) if changed else None
 
     def _flight(self, ahead: Ahead, impact: Assembly) -> Flight:
         """The free motion of all bodies, to find them at the time of an impact."""
@@ -254,15 +266,15 @@ class DriftSafe(Contained):
         val, base = np.zeros((len(chosen), *rows.val.shape[1:])), np.zeros((len(chosen), rows.base.shape[1]))
         put_rows(tuple(range(self.world.dimension)), at.table, motion, at.body, val, base)
         # The rows are replaced in place: a copy of all rows per round would cost more than the law.
-        put_touching(rows, table, chosen, at.table, val, base)
+        put_touching(rows, table, chosen, at.table, val, base, struck.time, approach.row_time)
         impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
         return ContactSet(table, start.dimension), at.gap
 
     def _after_impacts(
-        self, ahead: Ahead, impact: Assembly, approach: Approach, report: StepReport
+        self, ahead: Ahead, impact: Assembly, impacts: Impacts, report: StepReport
     ) -> tuple[Ahead, bool]:
         """The motion from the start with the new velocities, and whether all contacts near it are known."""
-        old, h = ahead.start, ahead.h
+        old, h, approach = ahead.start, ahead.h, impacts.approach
         shift = np.zeros_like(old.velocity) if ahead.shift is None else ahead.shift
         time = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
         velocity = impact.unwhitened(approach.velocity, old.velocity)
@@ -277,21 +289,21 @@ class DriftSafe(Contained):
         if not _farther(velocity, self.arm, self.world.dimension, h, ahead.searched, self.margin):
             found = ahead.found.with_predicted(approach.predicted)
             impact = replace(impact, velocity=approach.velocity)
-            return ahead._replace(found=found, impact=impact), True
+            return ahead._replace(found=found, impact=impact, impacts=impacts), True
         # Contacts beyond the reach of the first search may close now.
         _, searched = self.bounds(start, h)
         found, overlap = self._near(start, end, searched, report)
         other = self.assemble(start, found, h, report) if found.count else None
-        return ahead._replace(searched=searched, found=found, impact=other, overlap=overlap, speeds=None), False
+        return ahead._replace(searched=searched, found=found, impact=other, overlap=overlap, speeds=None, impacts=None), False
 
     # ---- resting contact
 
     def hold_resting(self, ahead: Ahead, report: StepReport) -> State:
         """The state after the time h with resting contacts held; other bodies keep their free motion."""
-        start, end, found, impact = ahead.start, ahead.end, ahead.found, ahead.impact
-        if impact is None:
-            return end
-        interval = self._interval(ahead, impact, report)
+        if ahead.impact is None:
+            return ahead.end
+        found, interval = self._interval(ahead, ahead.impact, report)
+        start, end, impact = ahead.start, ahead.end, ahead.impact
         held, report.warm_start = self._resting_solve(start, found, impact, interval, report)
         force = None
         if held is not None:
@@ -306,8 +318,8 @@ class DriftSafe(Contained):
         report.clock.lap("rest")
         return self._separated(start, end, found, impact, ahead.h, report)
 
-    def _interval(self, ahead: Ahead, impact: Assembly, report: StepReport) -> Interval:
-        """The interval of the resting solve, with speeds where the impact stage has not computed them."""
+    def _interval(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Interval]:
+        """The interval of the resting solve, with speeds where the impact stage has not computed them; the contacts."""
         speeds = ahead.speeds
         if speeds is None:
             speeds, *_ = self._approach_speeds(ahead, impact)
@@ -315,7 +327,30 @@ class DriftSafe(Contained):
         bodies = NO_BODIES if impact.bodies is None else impact.bodies
         shift = self.none if ahead.shift is None else ahead.shift
         time = NO_TIMES if ahead.time is None else ahead.time
-        return Interval(impact.velocity, speeds[0], speeds[1], bodies, shift, time, ahead.h)
+        interval = Interval(impact.velocity, speeds[0], speeds[1], bodies, shift, time, NO_ORIENTATIONS, ahead.h)
+        if self.all_round or ahead.time is None:
+            return ahead.found, interval
+        return self._since_impacts(ahead._replace(speeds=speeds), impact, interval)
+
+    def _since_impacts(self, ahead: Ahead, impact: Assembly, interval: Interval) -> tuple[ContactSet, Interval]:
+        """The contacts and the interval with bodies that are not round at their last impacts, from which on they are
+        held.
+
+        Impulses on bodies where they are not at that time would change angular momentum; so would those that meet the
+        spin of another time, which changes in free rotation unless moments of inertia are equal.
+        """
+        start, approach, flight = ahead.impacts or (ahead.found, _approach(ahead, impact), self._flight(ahead, impact))
+        rows, table, all_contacts = impact.rows, start.table, np.arange(start.count)
+        outdated = outdated_contacts(rows, approach, flight, table)
+        at = bodies_at(rows, approach, flight, table, all_contacts, self.pull[impact.taking_part], approach.time)
+        found = ahead.found
+        if len(outdated):
+            found, _ = self._at_impact(start, found, impact, approach, flight, at, outdated)
+        if self.world.block == 6:
+            velocity = impact.velocity.copy()
+            velocity[:, 3:] = at.velocity[:, 3:]
+            interval = interval._replace(velocity=velocity, orientation=at.orientation)
+        return found, interval
 
     def _resting_solve(
         self, start: State, found: ContactSet, impact: Assembly, interval: Interval, report: StepReport
@@ -387,7 +422,7 @@ def _approach(ahead: Ahead, impact: Assembly) -> Approach:
     if impact.world.block == 6:
         orientation = ahead.start.orientation[impact.taking_part].copy()
     velocity, predicted = impact.velocity.copy(), found.predicted.copy()
-    return Approach(velocity, shift, orientation, time, speed, limit, gap, predicted, taken)
+    return Approach(velocity, shift, orientation, time, speed, limit, gap, predicted, taken, np.zeros((found.count, 2)))
 
 
 # ---- bounds on the displacement of bodies

@@ -50,6 +50,7 @@ class Approach(NamedTuple):
     predicted: Floats  # (m,) at the end
     # Contacts that took part once take part again: otherwise two neighbors could push a body back and forth.
     taken: NDArray[np.bool_]  # (m,)
+    row_time: Floats  # (m, 2) time of the step at which the rows have the two bodies
 
 
 @kernel(inline="always")
@@ -177,10 +178,16 @@ def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, time
     `pull` (n, d) are the whitened accelerations of gravity. Unless `timed`, impacts take place at the start. `near` is
     the gap up to which slow contacts carry their bodies.
     """
-    n, d = approach.velocity.shape
-    time = np.zeros(n)
+    time = np.zeros(len(approach.time))
     if timed:
         time = _instants(rows, approach, flight, table, restitution, chosen, near)
+    return bodies_at(rows, approach, flight, table, chosen, pull, time)
+
+
+@kernel
+def bodies_at(rows, approach, flight, table, chosen, pull, time):
+    """The bodies that take part at given times (n,), as `Struck`, with orientations of those of the contacts `chosen`."""
+    n, d = approach.velocity.shape
     velocity = np.empty_like(approach.velocity)
     for b in range(n):
         for c in range(d):
@@ -235,6 +242,23 @@ def _rotate(approach, flight, struck, number, b, scratch):
     rotate_body(q, spin, masses.inertia[number], True, time, masses.scheme)
     for c in range(3):
         struck.velocity[b, 3 + c] = spin[c] / root[3 + c] if root[3 + c] > 0.0 else 0.0
+
+
+@kernel
+def outdated_contacts(rows, approach, flight, table):
+    """The contacts (k,) of bodies that are not round whose rows do not have a body at its last impact, ascending."""
+    out, count = np.empty(len(table), np.int64), 0
+    for i in range(len(table)):
+        who, outdated = course_of(table, rows.body, i), False
+        if is_ball_contact(flight, who):
+            continue
+        for side in range(2):
+            b = rows.body[i, side]
+            outdated = outdated or (b >= 0 and approach.row_time[i, side] != approach.time[b])
+        if outdated:
+            out[count] = i
+            count += 1
+    return out[:count]
 
 
 @kernel

@@ -30,18 +30,19 @@ AT_REST = 1e-9  # change of velocity, relative to that by gravity, up to which e
 STEADY_SPEED = 1e-5  # relative to the resting speed, up to which a contact counts as closed and friction as at rest
 
 FREE = -1.0  # in place of the share of a body: it moves freely
-NO_BODIES, NO_TIMES = np.empty(0, np.int64), np.empty(0)
+NO_BODIES, NO_TIMES, NO_ORIENTATIONS = np.empty(0, np.int64), np.empty(0), np.empty((0, 4))
 
 
 class Interval(NamedTuple):
     """The interval of time of a resting solve, for kernels: n of N bodies and m contacts take part."""
 
-    velocity: Floats  # (n, d) whitened, at the start
+    velocity: Floats  # (n, d) whitened, at the start; spins of bodies with unequal moments when they are held
     speed: Floats  # (m,) normal speeds at the start
     limit: Floats  # (m,) resting speeds
     bodies: Ints  # (n,) numbers of the bodies that take part; empty for all
     shift: Floats  # (N, d) displacement of the start by impacts within the interval; empty without impacts
     time: Floats  # (N,) of the last impact of each body, from which on it is held; empty without impacts
+    orientation: Floats  # (n, 4) of bodies with unequal moments at that time; empty without impacts
     h: float
 
 
@@ -404,12 +405,18 @@ def _put_held_3d(shares, held, interval, masses, start, out, scratch):
             v[c], shift[c] = new, _impact_shift(interval, masses, old[c], new, b, c)
             if c < 3:
                 position[b, c] = position0[b, c] + h * (new + half * (old[c] - new))
+        left = h
         if len(interval.time) and interval.time[b] > 0.0:
             for c in range(3):
                 position[b, c] += shift[c]
-            rotate_by(q, v[3:], shift[3:], masses.even[b])
+            if masses.even[b] or len(interval.orientation) == 0:
+                rotate_by(q, v[3:], shift[3:], masses.even[b])
+            else:
+                left = h - interval.time[b]
+                for c in range(4):
+                    q[c] = interval.orientation[j, c]
         if half == 0.0:
-            rotate_body(q, v[3:], inertia, True, h, masses.scheme)
+            rotate_body(q, v[3:], inertia, True, left, masses.scheme)
             continue
         for c in range(4):
             other[c] = q[c]

@@ -415,18 +415,22 @@ def _carried(flight, approach, struck, b, j, latest, point):
 
 
 @lean
-def put_touching(rows, table, chosen, touching_table, val, base):
-    """Replaces the contacts `chosen` in a table, and their rows, by those of the time of an impact."""
+def put_touching(rows, table, chosen, at, val, base, time, row_time):
+    """Replaces the contacts `chosen` in a table, and their rows, by those at the times (n,) of the bodies.
+
+    `at` is the table of these contacts then. Writes the times at which the rows have their bodies (m, 2).
+    """
     all_val, all_base, body = rows.val, rows.base, rows.body
     for j in range(len(chosen)):
         i, square = chosen[j], 0.0
         for c in range(NORMAL, table.shape[1]):
-            table[i, c] = touching_table[j, c]
+            table[i, c] = at[j, c]
         for row in range(base.shape[1]):
             all_base[i, row] = base[j, row]
         for side in range(2):
             if body[i, side] < 0:
                 continue
+            row_time[i, side] = time[body[i, side]]
             for row in range(val.shape[2]):
                 for c in range(val.shape[3]):
                     all_val[i, side, row, c] = val[j, side, row, c]
