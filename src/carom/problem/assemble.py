@@ -34,6 +34,7 @@ class Assembly:
     velocity: Floats  # (n, d) whitened, of the bodies that take part
     materials: Ints  # (m, 2) of the two bodies, ascending; empty where no restitution depends on speed
     bodies: Ints | None  # bodies that take part, ascending; None for all
+    boundaries: Boundaries  # at this instant, with the velocities of the coming step
     weights: Floats | None = None  # (m,) share of its patch that each contact stands for; None: 1 each
 
     @cached_property
@@ -101,9 +102,9 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     made = make_rows(body, val, base, bound, world.dimension - 1, taking_part)
     velocity = _whitened(world, bodies, state.velocity)
     if not world.restitution_curves:
-        return Assembly(world, made, restitution, velocity, NO_MATERIALS, bodies)
+        return Assembly(world, made, restitution, velocity, NO_MATERIALS, bodies, boundaries)
     pairs = np.sort(_materials(world, found), axis=1)
-    return Assembly(world, made, restitution, velocity, pairs, bodies).moving(state.velocity)
+    return Assembly(world, made, restitution, velocity, pairs, bodies, boundaries).moving(state.velocity)
 
 
 def _whitened(world: World, bodies: Ints | None, velocity: Floats) -> Floats:

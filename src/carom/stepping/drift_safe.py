@@ -25,24 +25,22 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..contact.boundaries import boundaries_at, boundary_table
+from ..contact.boundaries import boundary_table
 from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
-from ..problem.assemble import Assembly, Motion, put_rows
+from ..problem.assemble import Assembly
 from ..resolve.response import Response
 from ..solvers.contact import Accuracy
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from ..world import State, World
 from .impact_stage import (
     Approach,
     approach_speeds,
-    at_touch,
-    bodies_at,
+    bodies_when_held,
     change_velocity,
     displace,
     fast_contacts,
-    outdated_contacts,
     struck_bodies,
 )
 from .integrator import accelerations, displaced, prescribed
@@ -62,8 +60,9 @@ from .resting import (
     state_problem,
 )
 from .stepper import NOISE, Contained
-from .touch import Flight, Struck, put_touching, touching
+from .touch import Flight, put_touching
 
+NO_GAPS = np.empty(0)
 # Lengths relative to the length scale of the world.
 MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
 FINEST = 1e-4  # overlap at the end of a step that is left alone, also if the tolerance is smaller
@@ -128,6 +127,8 @@ class DriftSafe(Contained):
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
         self.all_round = bool(world.shapes.round.all())
         self.timed = world.force is None  # whether impacts take place within the step: paths are parabolas
+        self.coordinates = tuple(range(world.dimension))
+        self.boundaries = boundary_table(world.boundaries)  # at the start, if they move
         self.none = np.empty((0, world.block))  # in place of velocities that are not given
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
@@ -223,52 +224,29 @@ class DriftSafe(Contained):
             energy = energy if number else whole
             report.rounds += 1
             struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.timed, self.margin)
-            gap = None
-            if struck.time.any():
-                found, gap = self._at_impact(ahead.found, found, impact, approach, flight, struck, chosen)
+            gap = NO_GAPS
+            if len(struck.contacts):
+                found = ContactSet(found.table.copy(), found.dimension)
+                gap = put_touching(self.coordinates, flight, approach, struck, rows, table, found.table)
+                impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
             contacts = impact.subset(chosen, struck.velocity)
             result = self.resolve(contacts, found, chosen, report)
             if not result.normal.any():  # all approach is within the tolerance
                 break
             after = contacts.after(result.normal, result.tangent)
-            change_velocity(rows, approach, flight, struck, after, table)
-            if gap is not None:
-                at_touch(rows, approach, flight, struck, after, table, gap, pull, chosen)
+            change_velocity(rows, approach, flight, struck, after, table, gap, pull)
             changed = True
         return found, Impacts(ahead.found, approach, flight) if changed else None
 
     def _flight(self, ahead: Ahead, impact: Assembly) -> Flight:
         """The free motion of all bodies, to find them at the time of an impact."""
         start, world = ahead.start, self.world
-        walls = boundaries_at(world, start.time, ahead.h)[0] if world.moving_boundaries else world.boundaries
+        walls = impact.boundaries
+        table = boundary_table(walls) if world.moving_boundaries else self.boundaries
         bodies = NO_BODIES if impact.bodies is None else impact.bodies
         turn, shapes = start.orientation.reshape(world.count, -1), world.shapes
         state = (start.position, turn, start.velocity, world.masses, bodies, shapes.radius, shapes.round)
-        return Flight(*state, boundary_table(walls), walls.center, walls.velocity, ahead.h, self.timed)
-
-    def _at_impact(
-        self,
-        start: ContactSet,
-        found: ContactSet,
-        impact: Assembly,
-        approach: Approach,
-        flight: Flight,
-        struck: Struck,
-        chosen: Ints,
-    ) -> tuple[ContactSet, Floats]:
-        """The contacts `found` with those of an impact as they are at its time, and their gaps (k,) then.
-
-        Replaces the rows of these contacts. `start` has the contacts as they are at the start of the step.
-        """
-        rows, table = impact.rows, found.table.copy()
-        at = touching(flight, approach, struck, start.table, rows.body, chosen)
-        motion = Motion(at.position, at.velocity, at.turn, at.root, at.center, at.boundary_velocity)
-        val, base = np.zeros((len(chosen), *rows.val.shape[1:])), np.zeros((len(chosen), rows.base.shape[1]))
-        put_rows(tuple(range(self.world.dimension)), at.table, motion, at.body, val, base)
-        # The rows are replaced in place: a copy of all rows per round would cost more than the law.
-        put_touching(rows, table, chosen, at.table, val, base, struck.time, approach.row_time)
-        impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
-        return ContactSet(table, start.dimension), at.gap
+        return Flight(*state, table, walls.center, walls.velocity, ahead.h, self.timed)
 
     def _after_impacts(
         self, ahead: Ahead, impact: Assembly, impacts: Impacts, report: StepReport
@@ -294,7 +272,9 @@ class DriftSafe(Contained):
         _, searched = self.bounds(start, h)
         found, overlap = self._near(start, end, searched, report)
         other = self.assemble(start, found, h, report) if found.count else None
-        return ahead._replace(searched=searched, found=found, impact=other, overlap=overlap, speeds=None, impacts=None), False
+        return ahead._replace(
+            searched=searched, found=found, impact=other, overlap=overlap, speeds=None, impacts=None
+        ), False
 
     # ---- resting contact
 
@@ -340,12 +320,11 @@ class DriftSafe(Contained):
         spin of another time, which changes in free rotation unless moments of inertia are equal.
         """
         start, approach, flight = ahead.impacts or (ahead.found, _approach(ahead, impact), self._flight(ahead, impact))
-        rows, table, all_contacts = impact.rows, start.table, np.arange(start.count)
-        outdated = outdated_contacts(rows, approach, flight, table)
-        at = bodies_at(rows, approach, flight, table, all_contacts, self.pull[impact.taking_part], approach.time)
-        found = ahead.found
-        if len(outdated):
-            found, _ = self._at_impact(start, found, impact, approach, flight, at, outdated)
+        rows, table, found = impact.rows, start.table, ahead.found
+        at = bodies_when_held(rows, approach, flight, table, self.pull[impact.taking_part])
+        if len(at.contacts):
+            found = ContactSet(found.table.copy(), found.dimension)
+            put_touching(self.coordinates, flight, approach, at, rows, table, found.table)
         if self.world.block == 6:
             velocity = impact.velocity.copy()
             velocity[:, 3:] = at.velocity[:, 3:]

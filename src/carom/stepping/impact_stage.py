@@ -181,22 +181,43 @@ def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, time
     time = np.zeros(len(approach.time))
     if timed:
         time = _instants(rows, approach, flight, table, restitution, chosen, near)
-    return bodies_at(rows, approach, flight, table, chosen, pull, time)
+    later = _later_contacts(rows.body, time, chosen)
+    return _bodies_at(rows, approach, flight, table, pull, (time, chosen, later))
 
 
 @kernel
-def bodies_at(rows, approach, flight, table, chosen, pull, time):
-    """The bodies that take part at given times (n,), as `Struck`, with orientations of those of the contacts `chosen`."""
-    n, d = approach.velocity.shape
-    velocity = np.empty_like(approach.velocity)
+def bodies_when_held(rows, approach, flight, table, pull):
+    """The bodies at their last impacts (`Struck`); the contacts are those of bodies that are not round whose rows have
+    a body at another time."""
+    contacts = _outdated_contacts(rows, approach, flight, table)
+    turning = contacts if flight.masses.even.all() else np.arange(len(table))
+    return _bodies_at(rows, approach, flight, table, pull, (approach.time, turning, contacts))
+
+
+@kernel
+def _bodies_at(rows, approach, flight, table, pull, when):
+    """The bodies that take part at given times (n,), with orientations of those of the contacts `turning`."""
+    (time, turning, contacts), (n, d) = when, approach.velocity.shape
+    velocity, place = np.empty_like(approach.velocity), np.empty((n, flight.position.shape[1]))
     for b in range(n):
         for c in range(d):
             velocity[b, c] = approach.velocity[b, c] + time[b] * pull[b, c]
-    out = Struck(time, np.empty((n, flight.position.shape[1])), velocity, np.empty_like(approach.orientation))
+    out = Struck(time, place, velocity, np.empty_like(approach.orientation), contacts)
     _put_places(flight, approach, out)
     if len(out.orientation):
-        _put_orientations(rows.body, approach, flight, table, chosen, out, (np.zeros(n, np.bool_), np.empty((2, 3))))
+        _put_orientations(rows.body, approach, flight, table, turning, out, (np.zeros(n, np.bool_), np.empty((2, 3))))
     return out
+
+
+@kernel
+def _later_contacts(body, time, chosen):
+    """Those of the contacts `chosen` with a body whose time (n,) is not the start: others have the geometry of it."""
+    out, count = np.empty(len(chosen), np.int64), 0
+    for i in chosen:
+        if (body[i, 0] >= 0 and time[body[i, 0]] > 0.0) or (body[i, 1] >= 0 and time[body[i, 1]] > 0.0):
+            out[count] = i
+            count += 1
+    return out[:count]
 
 
 @lean
@@ -245,7 +266,7 @@ def _rotate(approach, flight, struck, number, b, scratch):
 
 
 @kernel
-def outdated_contacts(rows, approach, flight, table):
+def _outdated_contacts(rows, approach, flight, table):
     """The contacts (k,) of bodies that are not round whose rows do not have a body at its last impact, ascending."""
     out, count = np.empty(len(table), np.int64), 0
     for i in range(len(table)):
@@ -326,36 +347,58 @@ def displace(rows, shift, gap):
 
 
 @kernel
-def change_velocity(rows, approach, flight, struck, after, table):
+def change_velocity(rows, approach, flight, struck, after, table, gap, pull):
     """Changes the whitened velocities to `after` (n, d) at the times at which bodies are struck.
 
     Writes into `approach`: velocities and displacements of the start that lead there, and what they change at each
-    contact.
+    contact. Those of `struck.contacts` have the gaps `gap` (k,) at these times. `pull` (n, d) are the whitened
+    accelerations of gravity.
     """
-    scratch = np.zeros(len(after), np.bool_), after - struck.velocity, np.empty(3)
-    _change_velocity(rows, approach, flight, struck, after, table, scratch)
+    changed, moved = np.zeros(len(after), np.bool_), np.zeros(len(table), np.bool_)
+    change = after - struck.velocity
+    _change_bodies(approach, flight, struck, after, (changed, change, np.empty(3)))
+    _change_contacts(rows, approach, struck, flight.h, (changed, change, moved))
+    _at_touch(rows, approach, struck, after, gap, pull, flight.h, moved)
+    if flight.exact:
+        _predict_balls(rows.body, approach, flight, table, moved)
 
 
 @lean
-def _change_velocity(rows, approach, flight, struck, after, table, scratch):
-    """As `change_velocity`; `scratch` are flags (n,) of changed bodies, changes of velocity (n, d), and a vector."""
-    body, val, time, h = rows.body, rows.val, struck.time, flight.h
-    speed, gap, predicted, kinds = approach.speed, approach.gap, approach.predicted, flight.boundaries
-    changed, change, spin = scratch
+def _change_bodies(approach, flight, struck, after, scratch):
+    """Changes velocities and places of bodies at the start, such that free motion passes through their impacts.
+
+    `scratch` are flags (n,) of changed bodies, which are written, changes of velocity (n, d) at the impacts, which
+    become those at the start, and a vector.
+    """
+    (changed, change, spin), bodies, even = scratch, flight.bodies, flight.masses.even
+    velocity, shift, last, d = approach.velocity, approach.shift, approach.time, after.shape[1]
     for b in range(len(change)):
-        for c in range(change.shape[1]):
+        t, number = struck.time[b], bodies[b] if len(bodies) else b
+        for c in range(d):
             changed[b] |= change[b, c] != 0.0
-        if changed[b]:
-            number = flight.bodies[b] if len(flight.bodies) else b
-            _change_start(approach, flight, struck, after, change, (number, b), spin)
-            approach.time[b] = max(approach.time[b], time[b])
+        if not changed[b]:
+            continue
+        last[b] = max(last[b], t)
+        traced = d == 6 and t > 0.0 and not even[number]
+        for c in range(3 if traced else d):
+            velocity[b, c] += change[b, c]
+            shift[b, c] -= t * change[b, c]
+        if traced:
+            _trace_back(approach, flight, struck, after, change, (number, b), spin)
+
+
+@lean
+def _change_contacts(rows, approach, struck, h, changes):
+    """Adds what changes of velocity change at each contact. `changes` are those of `_change_bodies`, and flags (m,) of
+    the contacts that they concern, which are written."""
+    (changed, change, moved), body, val, time = changes, rows.body, rows.val, struck.time
+    speed, gap, predicted = approach.speed, approach.gap, approach.predicted
     for i in range(len(body)):
         faster = closer = 0.0
-        moved = False
         for side in range(2):
             b = body[i, side]
             if b >= 0 and changed[b]:
-                moved, u = True, 0.0
+                moved[i], u = True, 0.0
                 for c in range(change.shape[1]):
                     u += val[i, side, 0, c] * change[b, c]
                 faster += u
@@ -363,27 +406,23 @@ def _change_velocity(rows, approach, flight, struck, after, table, scratch):
         speed[i] += faster
         gap[i] += closer
         predicted[i] += h * faster + closer
-        if moved and flight.exact and may_be_wrong(table, kinds, approach, i):
-            predicted[i] = ball_gap_ahead(flight, approach, table, body, i, _last_impact(body, approach, i))
 
 
 @lean
-def _change_start(approach, flight, struck, after, change, who, spin):
-    """Changes velocity and place of a body at the start, such that free motion passes through its impact.
+def _predict_balls(body, approach, flight, table, moved):
+    """Corrects the predicted gaps of balls where those that rows give may be wrong, of the contacts `moved`."""
+    for i in range(len(moved)):
+        if moved[i] and may_be_wrong(table, flight.boundaries, approach, i):
+            approach.predicted[i] = ball_gap_ahead(flight, approach, table, body, i, _last_impact(body, approach, i))
 
-    `change` (n, d) is the change of velocity at the impact, and becomes that at the start. `who` is the number of the
-    body in the world, and of those that take part; `spin` (3,) is scratch.
+
+@lean
+def _trace_back(approach, flight, struck, after, change, who, spin):
+    """Rotates a body with unequal moments from its impact back to the start. Writes orientation, spin and its change.
+
+    `who` is the number of the body in the world, and of those that take part.
     """
-    number, b = who
-    masses, time, d = flight.masses, struck.time[b], change.shape[1]
-    if d < 6 or masses.even[number] or time == 0.0:
-        for c in range(d):
-            approach.velocity[b, c] += change[b, c]
-            approach.shift[b, c] -= time * change[b, c]
-        return
-    for c in range(3):
-        approach.velocity[b, c] += change[b, c]
-        approach.shift[b, c] -= time * change[b, c]
+    (number, b), masses, time = who, flight.masses, struck.time[who[1]]
     q, root = approach.orientation[b], masses.root[number]
     for c in range(4):
         q[c] = struck.orientation[b, c]
@@ -397,14 +436,11 @@ def _change_start(approach, flight, struck, after, change, who, spin):
 
 
 @lean
-def at_touch(rows, approach, flight, struck, after, table, gap, pull, chosen):
-    """Sets gaps and speeds of the contacts `chosen` of an impact from their rows, which are those of its time.
-
-    `gap` (k,) are gaps at that time, `after` (n, d) whitened velocities after it.
-    """
-    h, body, val, time, kinds = flight.h, rows.body, rows.val, struck.time, flight.boundaries
-    for j in range(len(chosen)):
-        i, latest = chosen[j], 0.0
+def _at_touch(rows, approach, struck, after, gap, pull, h, moved):
+    """Sets gaps and speeds of the contacts `struck.contacts` from their rows, which are those of the impact."""
+    body, val, time = rows.body, rows.val, struck.time
+    for j in range(len(gap)):
+        i, latest = struck.contacts[j], 0.0
         for side in range(2):
             if body[i, side] >= 0:
                 latest = max(latest, time[body[i, side]])
@@ -423,6 +459,4 @@ def at_touch(rows, approach, flight, struck, after, table, gap, pull, chosen):
             begin -= t * (u - 0.5 * t * fall)
             end += left * (u + 0.5 * left * fall)
         approach.speed[i], approach.gap[i], approach.predicted[i] = speed, begin, end
-        if may_be_wrong(table, kinds, approach, i):
-            last = _last_impact(body, approach, i)
-            approach.predicted[i] = ball_gap_ahead(flight, approach, table, body, i, last)
+        moved[i] = True

@@ -23,6 +23,7 @@ from ..contact.contact_set import DRIFT, FIRST, NORMAL, OFFSET, POINT, SECOND, W
 from ..geometry.rotations import matrix_of, matrix_value
 from ..geometry.vectors import Vec3, cross, dot, norm, to_local, to_world
 from ..kernels import kernel, lean
+from ..problem.assemble import Motion, put_rows
 from ..solvers.rows import Floats, Ints
 from ..world import PLANE, SEGMENT, Masses
 
@@ -222,7 +223,7 @@ def may_be_wrong(table, boundaries, approach, i):
     return boundaries[-1 - second, KIND] != PLANE
 
 
-@lean
+@lean(inline="always")
 def ball_gap_ahead(flight, approach, table, body, i, last):
     """The predicted gap of a contact: of balls that at the end of free motion, or the deepest overlap of two balls that
     pass through each other on the way from the time `last` on; of others that which the row gives."""
@@ -251,6 +252,7 @@ class Struck(NamedTuple):
     position: Floats  # (n, D)
     velocity: Floats  # (n, d) whitened
     orientation: Floats  # (n, 4); in 2D, and of bodies that do not rotate, empty
+    contacts: Ints  # (k,) of the impact, with a body that it strikes after the start of the step, ascending
 
 
 class Touching(NamedTuple):
@@ -268,22 +270,32 @@ class Touching(NamedTuple):
 
 
 @kernel
-def touching(flight, approach, struck, table, body, chosen):
-    """The contacts `chosen` (k,) of a table at the times at which their bodies are struck."""
-    k, dim, d = len(chosen), flight.position.shape[1], flight.velocity.shape[1]
-    out = Touching(
-        np.empty((k, table.shape[1])), np.empty(k), np.empty((k, 2), np.int64), np.empty((2 * k, dim)),
+def put_touching(axes, flight, approach, struck, rows, start, table):
+    """Replaces contacts in `table`, and their rows, by those at the times at which their bodies are struck.
+
+    They are `struck.contacts` (k,), whose gaps then are returned. `start` is the table of the contacts at the start of
+    the step, `axes` that of `put_rows`.
+    """
+    k, dim, d = len(struck.contacts), len(axes), flight.velocity.shape[1]
+    at = Touching(
+        np.empty((k, start.shape[1])), np.empty(k), np.empty((k, 2), np.int64), np.empty((2 * k, dim)),
         np.empty((2 * k, d)), np.empty((2 * k, 3, 3)), np.empty((2 * k, d)), np.zeros((k, dim)),
         np.zeros((k, flight.boundary_velocity.shape[1])),
     )  # fmt: skip
-    _put_touching(flight, approach, struck, table, body, chosen, out)
-    return out
+    _put_touching(flight, approach, struck, start, rows.body, at)
+    r = rows.base.shape[1]
+    val, base = np.zeros((k, 2, r, d)), np.zeros((k, r))
+    motion = Motion(at.position, at.velocity, at.turn, at.root, at.center, at.boundary_velocity)
+    put_rows(axes, at.table, motion, at.body, val, base)
+    _replace_rows(rows, table, struck, at.table, val, base, approach.row_time)
+    return at.gap
 
 
 @lean
-def _put_touching(flight, approach, struck, table, body, chosen, out):
+def _put_touching(flight, approach, struck, table, body, out):
     """Fills a `Touching`."""
-    dim, radius, is_round, time = flight.position.shape[1], flight.radius, flight.is_round, struck.time
+    chosen, dim, time = struck.contacts, flight.position.shape[1], struck.time
+    radius, is_round = flight.radius, flight.is_round
     out_table, out_gap, out_body, width = out.table, out.gap, out.body, table.shape[1]
     for j in range(len(chosen)):
         i, latest = chosen[j], 0.0
@@ -314,7 +326,7 @@ def _put_touching(flight, approach, struck, table, body, chosen, out):
             out.position[2 * j, c], out.position[2 * j + 1, c] = first[c], second[c]
         if who.second < 0:
             _put_boundary(flight, -1 - who.second, latest, out, j)
-    _put_bodies(flight, struck, table, body, chosen, out)
+    _put_bodies(flight, struck, table, body, out)
 
 
 @lean
@@ -328,8 +340,9 @@ def _put_boundary(flight, k, latest, out, j):
 
 
 @lean
-def _put_bodies(flight, struck, table, body, chosen, out):
-    """Writes how the bodies of the contacts `chosen` resist, their frames, and velocities, which fixed ones keep."""
+def _put_bodies(flight, struck, table, body, out):
+    """Writes how the bodies of the contacts resist, their frames, and velocities, which fixed ones keep."""
+    chosen = struck.contacts
     velocity, root, out_velocity, out_root, turn = flight.velocity, flight.masses.root, out.velocity, out.root, out.turn
     even, orientation, now, d = flight.masses.even, flight.orientation, struck.orientation, flight.velocity.shape[1]
     for j in range(len(chosen)):
@@ -415,11 +428,12 @@ def _carried(flight, approach, struck, b, j, latest, point):
 
 
 @lean
-def put_touching(rows, table, chosen, at, val, base, time, row_time):
-    """Replaces the contacts `chosen` in a table, and their rows, by those at the times (n,) of the bodies.
+def _replace_rows(rows, table, struck, at, val, base, row_time):
+    """Replaces contacts in a table, and their rows, and the times at which these have their bodies (m, 2).
 
-    `at` is the table of these contacts then. Writes the times at which the rows have their bodies (m, 2).
+    `at` is the table of the contacts when their bodies are struck, with the rows `val` and their speeds `base`.
     """
+    chosen, time = struck.contacts, struck.time
     all_val, all_base, body = rows.val, rows.base, rows.body
     for j in range(len(chosen)):
         i, square = chosen[j], 0.0
