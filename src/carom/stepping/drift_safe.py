@@ -37,10 +37,10 @@ from ..world import State, World
 from .impact_stage import (
     Approach,
     approach_speeds,
-    bodies_when_held,
     change_velocity,
     displace,
     fast_contacts,
+    held_bodies,
     struck_bodies,
 )
 from .integrator import accelerations, displaced, prescribed
@@ -320,16 +320,11 @@ class DriftSafe(Contained):
         spin of another time, which changes in free rotation unless moments of inertia are equal.
         """
         start, approach, flight = ahead.impacts or (ahead.found, _approach(ahead, impact), self._flight(ahead, impact))
-        rows, table, found = impact.rows, start.table, ahead.found
-        at = bodies_when_held(rows, approach, flight, table, self.pull[impact.taking_part])
-        if len(at.contacts):
-            found = ContactSet(found.table.copy(), found.dimension)
-            put_touching(self.coordinates, flight, approach, at, rows, table, found.table)
-        if self.world.block == 6:
-            velocity = impact.velocity.copy()
-            velocity[:, 3:] = at.velocity[:, 3:]
-            interval = interval._replace(velocity=velocity, orientation=at.orientation)
-        return found, interval
+        found, pull = ContactSet(ahead.found.table.copy(), ahead.found.dimension), self.pull[impact.taking_part]
+        velocity, orientation = held_bodies(
+            self.coordinates, impact.rows, approach, flight, start.table, found.table, pull
+        )
+        return found, interval._replace(velocity=velocity, orientation=orientation)
 
     def _resting_solve(
         self, start: State, found: ContactSet, impact: Assembly, interval: Interval, report: StepReport

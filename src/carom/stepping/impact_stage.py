@@ -29,7 +29,7 @@ from ..kernels import kernel, lean
 from ..solvers.islands import body_islands, islands
 from ..solvers.rows import FRICTION, Floats, row_speed
 from .rotation import rotate_body, rotate_body_steadily
-from .touch import Struck, ball_closing, ball_gap_ahead, course_of, is_ball_contact, may_be_wrong
+from .touch import Struck, ball_closing, ball_gap_ahead, course_of, is_ball_contact, may_be_wrong, put_touching
 
 PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies
 # Resting speed of contacts without dissipation, relative to that of others, which bodies gain in two steps of free
@@ -186,12 +186,22 @@ def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, time
 
 
 @kernel
-def bodies_when_held(rows, approach, flight, table, pull):
-    """The bodies at their last impacts (`Struck`); the contacts are those of bodies that are not round whose rows have
-    a body at another time."""
-    contacts = _outdated_contacts(rows, approach, flight, table)
-    turning = contacts if flight.masses.even.all() else np.arange(len(table))
-    return _bodies_at(rows, approach, flight, table, pull, (approach.time, turning, contacts))
+def held_bodies(axes, rows, approach, flight, start, table, pull):
+    """The whitened velocities (n, d), spins of the last impact of each body, from which on it is held; orientations.
+
+    The orientations (n, 4) at that time follow, in 2D none. Replaces contacts of bodies that are not round in `table`,
+    and their rows, which have a body at another time. Other arguments are those of `put_touching`.
+    """
+    contacts = _outdated_contacts(rows, approach, flight, start)
+    turning = contacts if flight.masses.even.all() else np.arange(len(start))
+    at = _bodies_at(rows, approach, flight, start, pull, (approach.time, turning, contacts))
+    if len(contacts):
+        put_touching(axes, flight, approach, at, rows, start, table)
+    velocity = approach.velocity.copy()
+    for b in range(len(velocity) if len(at.orientation) else 0):
+        for c in range(3, 6):
+            velocity[b, c] = at.velocity[b, c]
+    return velocity, at.orientation
 
 
 @kernel
