@@ -55,6 +55,7 @@ MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 # impacts are inelastic and without friction, which is one solve each; once it has done CUTTING_WORK times as much,
 # sub-steps that do not keep bodies apart are no longer cut.
 STEP_WORK, STEP_WORK_PER_BODY, CUTTING_WORK = 4e7, 8e5, 2.0
+BARELY_SPENT = 1.0 + 1e-9  # of that bound: more than it
 
 
 # Gain of energy, relative to what the start of a run and its moving boundaries explain, at which a run under a law that
@@ -163,7 +164,9 @@ class Stepper:
         left = self.allowed(report, len(contacts.restitution), len(found.table))
         spent = report.clock.work > self.most_work
         result = _inelastic(contacts, left, fastest) if spent else resolve(contacts, self.response, left)
-        report.clock.work += result.iterations * self.response.law.iteration_work(contacts.count)
+        work = report.clock.work + result.iterations * self.response.law.iteration_work(contacts.count)
+        # An application of the law that exceeds the bound does not use up the work that is left for cutting.
+        report.clock.work = work if spent else min(work, BARELY_SPENT * self.most_work)
         stage = StageImpulses(found, chosen, result.normal, result.tangent)
         report.note_impact(stage, result, fastest, self.tolerance)
         report.clock.lap("impact")
