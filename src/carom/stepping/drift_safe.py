@@ -60,7 +60,7 @@ from .resting import (
     state_problem,
 )
 from .stepper import NOISE, Contained
-from .touch import Flight, put_touching
+from .touch import Flight, Struck, put_touching
 
 NO_GAPS = np.empty(0)
 # Lengths relative to the length scale of the world.
@@ -226,9 +226,7 @@ class DriftSafe(Contained):
             struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.timed, self.margin)
             gap = NO_GAPS
             if len(struck.contacts):
-                found = ContactSet(found.table.copy(), found.dimension)
-                gap = put_touching(self.coordinates, flight, approach, struck, rows, table, found.table)
-                impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
+                found, gap = self._at_impact(found, impact, approach, flight, struck, table)
             contacts = impact.subset(chosen, struck.velocity)
             result = self.resolve(contacts, found, chosen, report)
             if not result.normal.any():  # all approach is within the tolerance
@@ -247,6 +245,19 @@ class DriftSafe(Contained):
         turn, shapes = start.orientation.reshape(world.count, -1), world.shapes
         state = (start.position, turn, start.velocity, world.masses, bodies, shapes.radius, shapes.round)
         return Flight(*state, table, walls.center, walls.velocity, ahead.h, self.timed)
+
+    def _at_impact(
+        self, found: ContactSet, impact: Assembly, approach: Approach, flight: Flight, struck: Struck, start: Floats
+    ) -> tuple[ContactSet, Floats]:
+        """The contacts `found` with those of an impact as they are at its time, and their gaps (k,) then.
+
+        Replaces the rows of these contacts. `start` is the table of the contacts as they are at the start of the step.
+        """
+        found = ContactSet(found.table.copy(), found.dimension)
+        # The rows are replaced in place: a copy of all rows per round would cost more than the law.
+        gap = put_touching(self.coordinates, flight, approach, struck, impact.rows, start, found.table)
+        impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
+        return found, gap
 
     def _after_impacts(
         self, ahead: Ahead, impact: Assembly, impacts: Impacts, report: StepReport

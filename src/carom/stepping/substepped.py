@@ -32,7 +32,7 @@ from ..solvers.rows import Floats, Ints
 from ..solvers.substeps import Records, Substeps, make_substeps, outcome
 from ..world import State, World
 from .closing_contacts import approach, farther, involved, predict, put_bends
-from .drift_safe import ROUNDS, Ahead, DriftSafe, _approach
+from .drift_safe import NO_GAPS, ROUNDS, Ahead, DriftSafe, _approach
 from .impact_stage import change_velocity, struck_bodies
 from .integrator import accelerations, displaced, prescribed
 from .relaxation import (
@@ -152,21 +152,22 @@ class Substepped(DriftSafe):
         state, flight, table = _approach(some, impact), self._flight(some, impact), part.table
         report.rounds += 1
         struck = struck_bodies(rows, state, flight, table, e, whole, pull, self.timed, self.margin)
-        if struck.time.any():
-            part, _ = self._at_impact(part, part, impact, state, flight, struck, whole)
+        if len(struck.contacts):
+            part, _ = self._at_impact(part, impact, state, flight, struck, table)
         contacts = impact.subset(whole, struck.velocity)
         result = self.resolve(contacts, part, None, report)
         if not result.normal.any():  # all approach is within the tolerance
             return ahead, False
-        change_velocity(rows, state, flight, struck, contacts.after(result.normal, result.tangent), table)
+        after = contacts.after(result.normal, result.tangent)
+        change_velocity(rows, state, flight, struck, after, table, NO_GAPS, pull)
         shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
         times = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
         times[impact.taking_part] = state.time
-        after, orientation = impact.unwhitened(state.velocity, start.velocity), start.orientation
+        velocity, orientation = impact.unwhitened(state.velocity, start.velocity), start.orientation
         if len(state.orientation):
             orientation = orientation.copy()
             orientation[impact.taking_part] = state.orientation
-        start = State(start.time, start.step, start.position, orientation, after)
+        start = State(start.time, start.step, start.position, orientation, velocity)
         return ahead._replace(start=start, shift=impact.unwhitened(state.shift, shift), time=times), True
 
     # ---- sub-steps
