@@ -71,6 +71,7 @@ def momentum_errors(stepper: str, step: float, shapes, e: float = 0.5, mu: float
 
 
 BALLS_2D, BALLS_3D = (Disc(1.0), Disc(0.7)), (Sphere(1.0), Sphere(0.7))
+PLATES = Box((2.0, 2.0, 0.3)), Box((0.3, 0.4, 2.0))
 RECTANGLES, BOXES = (Rectangle(2.0, 1.2), Rectangle(1.0, 1.5)), (Box((1.0, 1.5, 2.0)), Box((1.2, 0.8, 1.5)))
 
 
@@ -239,12 +240,14 @@ def test_drift_safe_keeps_the_angular_momentum_of_balls_in_free_fall(shapes, fri
     assert momentum_errors("drift_safe", 0.02, shapes, 1.0, friction)[1] < 1e-12
 
 
-@pytest.mark.parametrize("shapes", [RECTANGLES, BOXES, (BALLS_3D[0], BOXES[0])], ids=["rectangles", "boxes", "both"])
-def test_drift_safe_keeps_the_angular_momentum_of_other_bodies(shapes):
-    """Elastic impacts to rounding. Where the resting solve takes over within a step, bodies with unequal moments of
-    inertia precess between the impulses of both stages, which is of second order."""
-    assert momentum_errors("drift_safe", 0.01, shapes, 1.0, 0.0)[1] < 1e-12
-    assert momentum_errors("drift_safe", 0.01, shapes)[1] < 1e-4
+@pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(
+    "shapes", [RECTANGLES, BOXES, PLATES, (BALLS_3D[0], BOXES[0])], ids=["rectangles", "boxes", "plates", "both"]
+)
+def test_drift_safe_keeps_the_angular_momentum_of_other_bodies(shapes, e):
+    """Also where resting contact follows an impact within a step (restitution 0): its impulses act where the bodies are
+    then, on the spins that they have then. With the spins and rows of the start it changed by up to 9e-4."""
+    assert momentum_errors("drift_safe", 0.01, shapes, e)[1] < ROUNDING
 
 
 def test_gravity_does_not_change_how_free_bodies_meet():
