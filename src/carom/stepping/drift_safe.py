@@ -32,7 +32,7 @@ from ..kernels import kernel
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
 from ..solvers.contact import Accuracy
-from ..solvers.rows import Floats
+from ..solvers.rows import FRICTION, Floats
 from ..world import State, World
 from .impact_stage import (
     Approach,
@@ -319,9 +319,14 @@ class DriftSafe(Contained):
         shift = self.none if ahead.shift is None else ahead.shift
         time = NO_TIMES if ahead.time is None else ahead.time
         interval = Interval(impact.velocity, speeds[0], speeds[1], bodies, shift, time, NO_ORIENTATIONS, ahead.h)
-        if self.all_round or ahead.time is None:
+        if self.all_round or ahead.time is None or self._elastic(impact):
             return ahead.found, interval
         return self._since_impacts(ahead._replace(speeds=speeds), impact, interval)
+
+    def _elastic(self, impact: Assembly) -> bool:
+        """Whether no contact dissipates energy: what the law leaves is not rest, and rows of another time would hold
+        some contacts that only seem to close."""
+        return bool((impact.restitution == 1.0).all()) and not impact.rows.bound[:, FRICTION].any()
 
     def _since_impacts(self, ahead: Ahead, impact: Assembly, interval: Interval) -> tuple[ContactSet, Interval]:
         """The contacts and the interval with bodies that are not round at their last impacts, from which on they are

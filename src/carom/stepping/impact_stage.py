@@ -181,7 +181,7 @@ def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, time
     time = np.zeros(len(approach.time))
     if timed:
         time = _instants(rows, approach, flight, table, restitution, chosen, near)
-    later = _later_contacts(rows.body, time, chosen)
+    later = _later_contacts(rows.body, time, chosen, flight, table)
     return _bodies_at(rows, approach, flight, table, pull, (time, chosen, later))
 
 
@@ -220,14 +220,20 @@ def _bodies_at(rows, approach, flight, table, pull, when):
 
 
 @kernel
-def _later_contacts(body, time, chosen):
-    """Those of the contacts `chosen` with a body whose time (n,) is not the start: others have the geometry of it."""
-    out, count = np.empty(len(chosen), np.int64), 0
+def _later_contacts(body, time, chosen, flight, table):
+    """Those of the contacts `chosen` whose geometry is not that of the start, ascending.
+
+    They have a body whose time (n,) is later; if there are any, also contacts of bodies that are not round: their
+    predicted gaps include the curvature of a rotation that an impact at the start changes.
+    """
+    out, count, any_later = np.empty(len(chosen), np.int64), 0, False
     for i in chosen:
-        if (body[i, 0] >= 0 and time[body[i, 0]] > 0.0) or (body[i, 1] >= 0 and time[body[i, 1]] > 0.0):
+        later = (body[i, 0] >= 0 and time[body[i, 0]] > 0.0) or (body[i, 1] >= 0 and time[body[i, 1]] > 0.0)
+        any_later = any_later or later
+        if later or not is_ball_contact(flight, course_of(table, body, i)):
             out[count] = i
             count += 1
-    return out[:count]
+    return out[: count if any_later else 0]
 
 
 @lean

@@ -252,7 +252,7 @@ class Struck(NamedTuple):
     position: Floats  # (n, D)
     velocity: Floats  # (n, d) whitened
     orientation: Floats  # (n, 4); in 2D, and of bodies that do not rotate, empty
-    contacts: Ints  # (k,) of the impact, with a body that it strikes after the start of the step, ascending
+    contacts: Ints  # (k,) whose geometry is not that of the start of the step, ascending
 
 
 class Touching(NamedTuple):
