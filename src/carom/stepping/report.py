@@ -21,7 +21,7 @@ from ..world import State, World
 PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step whose time is measured
 STATUSES = ("resolved", "finished_inelastically", "infeasible", "not_converged")  # of an impact, with codes 0 to 3
 
-# Work of a stage besides the iterations of the law, in multiplications; of a search for contacts as so many stages.
+# Work of a stage besides the iterations of the law, in multiplications, and that of a search for contacts in stages.
 STAGE_WORK, STAGE_WORK_PER_BODY, SEARCH_STAGES = 800.0, 400.0, {2: 1.0, 3: 20.0}
 
 # Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
