@@ -22,6 +22,7 @@ from .parts import foremost_vertex, has_rims, rims, world_point
 
 RIM = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
 UPRIGHT = 1e-4  # sine of the tilt below which a cap or rim has no foremost point
+BAND = 0.2  # largest depth of features, in half widths of the smaller body
 CAP_TILT = 0.2  # sine of the tilt above which a small cap counts as a point
 
 

@@ -64,7 +64,7 @@ class Meeting(NamedTuple):
 
 
 @kernel(inline="always")
-def _motions(manifold, first, second):
+def motions_of(manifold, first, second):
     """Two motions, and what they do to the normals of a manifold."""
     a, b, n = manifold.first, manifold.second, manifold.normal
     mean = to_world(first.turn, n) + to_world(second.turn, n)
@@ -170,7 +170,7 @@ def _gap_after(meeting, motions):
 @kernel
 def _gap_at(manifold, meeting, first, second):
     """`_gap_after` for two motions."""
-    return _gap_after(meeting, _motions(manifold, first, second))
+    return _gap_after(meeting, motions_of(manifold, first, second))
 
 
 @kernel(inline="always")
@@ -186,7 +186,7 @@ def _side(feature, place, p):
 
 
 @kernel(inline="always")
-def _onto(feature, n, p, point):
+def onto(feature, n, p, point):
     """The projection of p along n onto the plane of a face, and whether the plane is not too steep for it."""
     cosine = dot(feature.face, n)
     t = dot(feature.face, point_of(point, feature.which, 0) - p)
@@ -196,10 +196,16 @@ def _onto(feature, n, p, point):
 
 
 @kernel(inline="always")
+def faces_across(manifold):
+    """Whether the first and the second feature are faces perpendicular to the normal."""
+    a, b, n = manifold.first, manifold.second, manifold.normal
+    return a.points >= 3 and dot(a.face, n) > ALIGNED_FACE, b.points >= 3 and -dot(b.face, n) > ALIGNED_FACE
+
+
+@kernel(inline="always")
 def _mode_of_corners(manifold, corner_a, corner_b):
     """What determines the normal after the motion where vertices or edges of both meet."""
-    a, b, n = manifold.first, manifold.second, manifold.normal
-    of_a, of_b = a.points >= 3 and dot(a.face, n) > ALIGNED_FACE, b.points >= 3 and -dot(b.face, n) > ALIGNED_FACE
+    of_a, of_b = faces_across(manifold)
     if of_a or of_b:
         return MEAN if of_a and of_b else (PLANE_A if of_a else PLANE_B)
     if not corner_a and not corner_b:
@@ -227,7 +233,7 @@ def _is_measured(meeting):
 
 
 @kernel
-def _feature_of(on_a, on_b, base, p):
+def feature_of(on_a, on_b, base, p):
     """The feature id of a contact: from its vertex, of a rather than of b, else from both edges."""
     a, a2, b, b2 = int(p[0, on_a.i, CODE]), int(p[0, on_a.j, CODE]), int(p[1, on_b.i, CODE]), int(p[1, on_b.j, CODE])
     if on_a.i >= 0 and on_a.i == on_a.j:
@@ -248,10 +254,10 @@ def _meeting(manifold, on_a, on_b, point):
     a, b = _side(first, on_a, point), _side(second, on_b, point)
     pa, pb, good = a.point, b.point, True
     if on_a.i < 0:
-        pa, good = _onto(first, n, pb, point)
+        pa, good = onto(first, n, pb, point)
         mode = PLANE_A
     elif on_b.i < 0:
-        pb, good = _onto(second, n, pa, point)
+        pb, good = onto(second, n, pa, point)
         mode = PLANE_B
     else:
         mode = _mode_of_corners(manifold, on_a.i == on_a.j, on_b.i == on_b.j)
@@ -271,6 +277,21 @@ def _meeting(manifold, on_a, on_b, point):
 
 
 @kernel
+def gaps_at(manifold, a, b, on_a, on_b, end, p):
+    """The points and the meeting of two features at a pair of places, and the gaps there, now and at the end.
+
+    Arguments as in `put_contacts`; `end` are the motions to the end of the step, p are the points of the features.
+    """
+    pa, pb, meeting = _meeting(manifold, on_a, on_b, p)
+    gap = dot(manifold.normal, pb - pa) - manifold.first.radius - manifold.second.radius
+    predicted = _gap_after(meeting, end)
+    if meeting.mode >= CROSS or meeting.first.rho > 0.0 or meeting.second.rho > 0.0:
+        # The gap as it is measured between the features may differ by rounding.
+        predicted += gap - _gap_at(manifold, meeting, motion_between(a.now, a.now), motion_between(b.now, b.now))
+    return pa, pb, meeting, gap, predicted
+
+
+@kernel
 def put_contacts(manifold, a, b, limit, base, scratch, table, at):
     """Writes the contacts with a predicted gap up to `limit` from row `at` of a table.
 
@@ -278,15 +299,10 @@ def put_contacts(manifold, a, b, limit, base, scratch, table, at):
     row, and the least predicted gap.
     """
     least, n, radius_a, radius_b = np.inf, manifold.normal, manifold.first.radius, manifold.second.radius
-    end = _motions(manifold, motion_between(a.now, a.end), motion_between(b.now, b.end))
+    end = motions_of(manifold, motion_between(a.now, a.end), motion_between(b.now, b.end))
     for k in range(manifold.points):
         on_a, on_b = place_at(scratch.place, k, 0), place_at(scratch.place, k, 1)
-        pa, pb, meeting = _meeting(manifold, on_a, on_b, scratch.point)
-        gap = dot(n, pb - pa) - radius_a - radius_b
-        predicted = _gap_after(meeting, end)
-        if meeting.mode >= CROSS or meeting.first.rho > 0.0 or meeting.second.rho > 0.0:
-            # The gap as it is measured between the features may differ by rounding.
-            predicted += gap - _gap_at(manifold, meeting, motion_between(a.now, a.now), motion_between(b.now, b.now))
+        pa, pb, meeting, gap, predicted = gaps_at(manifold, a, b, on_a, on_b, end, scratch.point)
         least = min(least, predicted)
         if predicted > limit:
             continue
@@ -295,6 +311,6 @@ def put_contacts(manifold, a, b, limit, base, scratch, table, at):
             first, second, half = motion_between(a.now, a.start), motion_between(b.now, b.start), (0.5 * gap) * n
             point = 0.5 * (world_point(first, point - half) + world_point(second, point + half))
             gap = _gap_at(manifold, meeting, first, second)
-        put(table, at, 0, 0, Contact(_feature_of(on_a, on_b, base, scratch.point), gap, predicted, n, point))
+        put(table, at, 0, 0, Contact(feature_of(on_a, on_b, base, scratch.point), gap, predicted, n, point))
         at += 1
     return at, least
