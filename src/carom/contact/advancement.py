@@ -245,11 +245,11 @@ def _convex_gap(a, b, near, hull):
 
 
 @lean
-def _box_gap(shapes, a, b, axes):
-    """Gap of two boxes at the start of the step."""
+def _box_gap(shapes, a, b, limit, axes):
+    """Gap of two boxes at the start of the step, up to `limit`."""
     pose_a = part_pose(pose_at(a.motion, 0.0), shapes, a.part)
     pose_b = part_pose(pose_at(b.motion, 0.0), shapes, b.part)
-    return box_gap(pose_a, row3(shapes.size, a.shape), pose_b, row3(shapes.size, b.shape), axes)
+    return box_gap(pose_a, row3(shapes.size, a.shape), pose_b, row3(shapes.size, b.shape), limit, axes)
 
 
 @kernel
@@ -382,12 +382,19 @@ def _touch_times(shapes, motions, pairs, tolerance, time):
             time[k] = found
 
 
-def gaps(shapes: Shapes, motions: Motions) -> Floats:
-    """Gaps (m,) of pairs at the start of the step; exact where convex shapes overlap, else positive."""
+def gaps(shapes: Shapes, motions: Motions, limit: Floats) -> Floats:
+    """Gaps (m,) of pairs at the start of the step; exact where convex shapes overlap by at least -limit (m,).
+
+    Others are above the limit, which is at most 0.
+    """
     rounds, reach, apart, _ = _round_pairs(shapes, motions)
     gap: Floats = np.sqrt((apart**2).sum(axis=1)) - reach
     if not rounds.all():
-        (_gaps_2d if isinstance(shapes, Shapes2D) else _gaps_3d)(shapes, motions, np.flatnonzero(~rounds), gap)
+        some = np.flatnonzero(~rounds)
+        if isinstance(shapes, Shapes2D):
+            _gaps_2d(shapes, motions, some, gap)
+        else:
+            _gaps_3d(shapes, motions, some, limit, gap)
     return gap
 
 
@@ -401,15 +408,15 @@ def _gaps_2d(shapes, motions, pairs, gap):
 
 
 @kernel
-def _gaps_3d(shapes, motions, pairs, gap):
-    """Writes the gaps of some pairs: the smallest of any two parts."""
+def _gaps_3d(shapes, motions, pairs, limit, gap):
+    """Writes the gaps of some pairs: the smallest of any two parts, exact up to `limit` (m,)."""
     work, m = solid_work(), len(motions.owner) // 2
     for k in pairs:
         gap[k] = np.inf
     for k, i, j in _part_pairs(shapes, motions, pairs):
         a, b = part_of(shapes, motions, k, i), part_of(shapes, motions, m + k, j)
         if shapes.kind[a.shape] == BOX and shapes.kind[b.shape] == BOX:
-            found = _box_gap(shapes, a, b, work.axes)
+            found = _box_gap(shapes, a, b, limit[k], work.axes)
         elif shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH:
             found = _mesh_gap(shapes, a, b, 0.0, 0.0)
         else:

@@ -136,9 +136,9 @@ def _measure(b, g, h, limit, trial, axes, when):
 
 
 @kernel(inline="always")
-def box_gap(a, g, b, h, axes):
-    """Gap of boxes with half edges g and h at poses a and b: exact where they overlap, else a positive separation."""
-    return _measure(relative_pose(b, a), g, h, 0.0, 0, axes, BEFORE)[0]
+def box_gap(a, g, b, h, limit, axes):
+    """Gap of boxes with half edges g and h at poses a and b: exact up to `limit` <= 0, else a separation above it."""
+    return _measure(relative_pose(b, a), g, h, limit, 0, axes, BEFORE)[0]
 
 
 @kernel(inline="always")

@@ -26,9 +26,10 @@ from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .boundaries import boundaries_at, boundary_of, boundary_table, passes
+from .contact_set import GAP, ContactSet
 from .detector import Detector, find_contacts
 from .motion import FAR_MOTION, Motions, displacements, meeting_pairs, pair_motions
-from .pairs import sides_in_step
+from .pairs import COLUMNS, FIRST, IMAGE, NO_IMAGE, SECOND, sides_in_step
 
 # Relative to the half width of the smaller body.
 NOTED_OVERLAP = 0.04  # largest overlap of a step that is not cut
@@ -83,6 +84,41 @@ class Containment:
         self.detector.update_pairs(state, state)
         return self._overlapping(state, np.ones(self.world.count, np.bool_), least)
 
+    def overlap_of(self, state: State, found: ContactSet) -> float:
+        """The deepest overlap of the pairs of contacts, a length: that of their shapes, not along their normals.
+
+        Pairs are measured whose contacts are at least half as deep as the result. In periodic worlds, where a contact
+        does not tell the image, all candidate pairs are measured.
+        """
+        if self.world.periodic is not None:
+            deepest = self.overlap(state, 0.0)
+            return 0.0 if deepest is None else deepest.overlap
+        gap, bounded = found.table[:, GAP], found.table[:, SECOND] < 0
+        result = max(0.0, -float(gap[bounded].min(initial=0.0)))
+        pairs, limit = ~bounded, 0.5 * float(gap.min(initial=0.0))
+        for _ in range(2):
+            if limit == 0.0:
+                break
+            result = max(result, self._deepest(state, found.table[pairs & (gap <= limit)]))
+            if result >= -limit:
+                break
+            limit = -0.5 * result or -np.finfo(float).tiny
+        return result
+
+    def _deepest(self, state: State, contacts: Floats) -> float:
+        """The deepest overlap of the pairs of a table of contacts."""
+        if not len(contacts):
+            return 0.0
+        from .advancement import gaps  # late: few steps need these kernels
+
+        n, table = self.world.count, np.zeros((len(contacts), COLUMNS), np.int32)
+        table[:, FIRST], table[:, SECOND], table[:, IMAGE] = contacts[:, 0], contacts[:, 1], NO_IMAGE
+        table = table[np.r_[True, (table[1:] != table[:-1]).any(axis=1)]]  # contacts of a pair follow each other
+        place, turn = state.position, state.orientation.reshape(n, -1)
+        sides, is_round = sides_in_step(None, state.time, state.time), self.world.shapes.round
+        motions = pair_motions(is_round, table, sides, place, place, turn, turn, 0.0)[0]
+        return max(0.0, -float(gaps(self.world.shapes, motions, np.zeros(len(table))).min(initial=0.0)))
+
     def displacement(self, before: State, after: State) -> Floats:
         """Displacements (n,) of the bodies, relative to their half width."""
         return np.asarray(displacements(self.world, before, after).total / self.inner)
@@ -110,7 +146,8 @@ class Containment:
             from .advancement import gaps  # late: few steps need these kernels
 
             first, second = motions.owner.reshape(2, -1)
-            gap, half = gaps(self.world.shapes, motions), self._half_widths(motions)
+            half = self._half_widths(motions)
+            gap = gaps(self.world.shapes, motions, -least * half)
         if len(self.world.boundaries.kind):
             found = self.detector.of_boundaries(state, chosen)
             first, second = np.concatenate([first, found.first]), np.concatenate([second, found.second])

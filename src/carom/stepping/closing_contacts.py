@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND
-from ..contact.motion import displacement_at
 from ..kernels import kernel, lean
 from ..solvers.substeps import layout
 from .impact_stage import ELASTIC_REST
@@ -118,10 +117,42 @@ def predict(axes, spins, records, bodies, h, before, table):
 
 
 @lean
-def farther(velocity, reach, arm, dimension, h, out):
-    """Marks the bodies that move farther than their `reach` (n,) in a time h; returns how many."""
-    count = 0
-    for b in range(len(velocity)):
-        out[b] = displacement_at(velocity, b, arm, dimension, h) > reach[b]
-        count += int(out[b])
-    return count
+def moved_unseen(start, free, end, arm, searched, lengths, out):
+    """Marks the bodies about which the gaps of contacts do not tell enough; returns how many, and the largest motion.
+
+    `start`, `free` and `end` are positions and orientations (n, 1 or 4) at the start of the step, after free motion and
+    at its end; `searched` (n,) gaps up to which contacts are known. `lengths` are the gap after free motion up to which
+    all of them are known, the overlap that does not matter, and the displacement up to which gaps are known.
+
+    A gap that is not known is larger than that of the search after free motion; or it is larger at the start, and free
+    motion does not close it. Each of two bodies may use up half of such a gap, by its displacement, or by how far it
+    ends from its free motion.
+    """
+    closed, overlap, known = lengths
+    count, largest = 0, 0.0
+    for b in range(len(searched)):
+        whole, change = 0.0, 0.0
+        for c in range(start[0].shape[1]):
+            whole += (end[0][b, c] - start[0][b, c]) ** 2
+            change += (end[0][b, c] - free[0][b, c]) ** 2
+        whole = np.sqrt(whole) + arm[b] * _chord(start[1], end[1], b)
+        change = np.sqrt(change) + arm[b] * _chord(free[1], end[1], b)
+        half = 0.5 * (searched[b] + overlap)
+        out[b] = whole > known or change > half or (change > 0.5 * (closed + overlap) and whole > half)
+        count, largest = count + int(out[b]), max(largest, whole)
+    return count, largest
+
+
+@kernel(inline="always")
+def _chord(before, after, b):
+    """Bound on the displacement, at distance 1 from its axis, by the rotation from one orientation to another.
+
+    Unit quaternions p and q that are apart by |q - p| = 2 sin(angle / 4) make a chord 2 sin(angle / 2) <= 2 |q - p|.
+    """
+    if before.shape[1] == 1:
+        return abs(after[b, 0] - before[b, 0])
+    near = far = 0.0
+    for k in range(4):
+        near += (after[b, k] - before[b, k]) ** 2
+        far += (after[b, k] + before[b, k]) ** 2  # -p is the same rotation as p
+    return 2.0 * np.sqrt(min(near, far))

@@ -15,7 +15,8 @@ from ..geometry.vectors import Vec3, cross, dot, row3
 from ..kernels import kernel, lean
 from ..problem.assemble import tangents_of
 from ..solvers.rows import Floats
-from ..solvers.substeps import Bodies, Records, layout
+from ..solvers.substeps import Bodies, Records, layout, make_substeps, outcome
+from .closing_contacts import put_bends
 from .rotation import rotate_body, rotate_by
 
 
@@ -68,6 +69,29 @@ def put_bodies(axes, spins, velocity, acceleration, masses, bodies):
             if root[b, c] > 0.0:
                 motion[b, c] = velocity[b, c] / root[b, c]
                 pull[b, c] = acceleration[b, c] / root[b, c] if len(acceleration) else 0.0
+
+
+@lean
+def prepare(axes, table, placed, masses, acceleration, friction, h, filled):
+    """Fills the records of the contacts of a table and the bodies before the first sub-step; `filled` are both.
+
+    Arguments are those of the kernels below.
+    """
+    records, bodies = filled
+    put_bodies(axes.linear, axes.angular, placed.velocity, acceleration, masses, bodies)
+    put_records(axes.linear, axes.angular, table, placed, masses.free, friction, records)
+    put_bends(axes.linear, axes.angular, records, bodies, h, table)
+
+
+@lean
+def relax(axes, records, bodies, plan, masses, before, h):
+    """Makes the sub-steps; returns what `outcome` and `energy_gain` say about them.
+
+    `before` are velocities and displacements before them.
+    """
+    make_substeps(axes.linear, axes.angular, records, bodies, plan)
+    depth, residual, lift = outcome(axes.linear, axes.angular, records, bodies, plan)
+    return (depth, residual, lift), energy_gain(axes.linear, masses, bodies, records, before[0], before[1], h)
 
 
 @lean

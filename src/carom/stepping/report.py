@@ -139,12 +139,15 @@ class StepReport:
     rounds: int = 0  # applications of the law, or impacts of the time-of-impact step
     substeps: int = 1
     overlap: float = 0.0  # deepest one at the start; a length
+    near: ContactSet | None = None  # contacts at the start, if the overlap of their shapes is to be measured
     part: float = 1.0  # length of a sub-step relative to the step
     # Of the sub-steps before this one:
     struck: bool = False  # whether the law was applied
     pushed: bool = False  # whether any impulse was computed
     relaxed: float = 0.0  # residual of a stage that is not held to the tolerance, relative to `scale`
     deepest: float = np.inf  # overlap at the end, as far as the stages know it; a length
+    moved: float = np.inf  # largest displacement of any body, if `unseen` is known
+    unseen: np.ndarray | None = None  # (n,) bodies that may overlap others more than `deepest`
     row: tuple[Any, ...] = ()  # of the table of steps, once the step is finished
 
     def following(self, part: float) -> StepReport:

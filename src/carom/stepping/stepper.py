@@ -298,9 +298,9 @@ class Contained(Stepper):
 
     def _measure_overlap(self, start: State, report: StepReport) -> None:
         """Replaces a large overlap by an exact one: gaps of contacts are those of one normal for the whole step."""
-        if report.overlap > MEASURED_OVERLAP * self.containment.least and self.keeps_apart:
-            found = self.containment.overlap(start, least=0.0)
-            report.overlap = 0.0 if found is None else found.overlap
+        deep = report.overlap > MEASURED_OVERLAP * self.containment.least
+        if deep and self.keeps_apart and report.near is not None:
+            report.overlap = self.containment.overlap_of(start, report.near)
 
     def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
         """What was not kept apart, and by how much the deepest overlap has grown, in half widths."""

@@ -23,24 +23,25 @@ import numpy as np
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.containment import NOTED_OVERLAP, Violation
-from ..contact.motion import FAR_MOTION, displacements
+from ..contact.detector import NOBODY
+from ..contact.motion import FAR_MOTION
 from ..errors import ProblemError
 from ..geometry.rotations import matrices
 from ..problem.assemble import NO_TURN, Motion, coefficients
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
-from ..solvers.substeps import Records, Substeps, make_substeps, outcome
+from ..solvers.substeps import Records, Substeps
 from ..world import State, World
-from .closing_contacts import approach, farther, involved, predict, put_bends
+from .closing_contacts import approach, involved, moved_unseen, predict
 from .drift_safe import NO_GAPS, ROUNDS, Ahead, DriftSafe, _approach
 from .impact_stage import change_velocity, struck_bodies
 from .integrator import accelerations, displaced, prescribed
 from .relaxation import (
     Scratch,
-    energy_gain,
+    prepare,
     put_bodies,
     put_displacements,
-    put_records,
+    relax,
     relaxed_motion_2d,
     relaxed_motion_3d,
     scale_impulses,
@@ -65,6 +66,7 @@ class Substepped(DriftSafe):
     title: ClassVar[str] = "impacts through the law, all other contact relaxed in sub-steps"
     guarantee: ClassVar[str] = "energy and overlap within stated bounds at a low cost; bodies do not pass each other"
     substeps: ClassVar[int] = 4
+    ahead: ClassVar[float] = 1.0
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         count = self.substeps
@@ -82,32 +84,38 @@ class Substepped(DriftSafe):
         end = self.move(start, h, report)
         found, overlap = self._near(start, end, searched, report)
         report.overlap = report.deepest = max(report.overlap, overlap)
-        if not found.count:
-            return end
-        records, speeds = self.scratch.taken(found.count)
-        restitution = self._prepare(start, found, h, records)
-        report.clock.lap("assemble")
-        ahead = Ahead(start, end, h, slow, searched, found, None, overlap)
-        ahead = self._impacts(ahead, records, restitution, speeds, report)
-        return self._relaxed(ahead, records, report)
+        report.near = found
+        last = end
+        if found.count:
+            records, speeds = self.scratch.taken(found.count)
+            restitution = self._prepare(start, found, h, records)
+            report.clock.lap("assemble")
+            ahead = Ahead(start, end, h, slow, searched, found, None, overlap)
+            ahead = self._impacts(ahead, records, restitution, speeds, report)
+            last = self._relaxed(ahead, records, report)
+        self._note_unseen((start, end, last), searched, report)
+        return last
 
     def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> Floats:
         """Fills the records of the contacts, and the bodies before the first sub-step; returns restitutions (m,)."""
         world = self.world
-        self._place(start, self.none)
         sides = boundaries_at(world, start.time, h)[0] if world.moving_boundaries else world.boundaries
         turn = matrices(start.orientation) if world.dimension == 3 else NO_TURN
         placed = Motion(start.position, start.velocity, turn, world.inverse_sqrt_mass, sides.center, sides.velocity)
         restitution, friction = coefficients(world, found)
-        put_records(*self.axes, found.table, placed, world.free, friction, records)
-        put_bends(*self.axes, records, self.scratch.bodies, h, found.table)
+        filled = (records, self.scratch.bodies)
+        prepare(self.axes, found.table, placed, world.masses, self._given(start), friction, h, filled)
         return restitution
+
+    def _given(self, start: State) -> Floats:
+        """Accelerations (n, d) of the bodies; (0, d) under gravity alone."""
+        given = None if self.world.force is None else accelerations(self.world, start)
+        return self.none if given is None else given
 
     def _place(self, start: State, shift: Floats) -> None:
         """Fills velocities, accelerations and displacements of the bodies before the first sub-step."""
         world, bodies = self.world, self.scratch.bodies
-        given = None if world.force is None else accelerations(world, start)
-        put_bodies(*self.axes, start.velocity, self.none if given is None else given, world.masses, bodies)
+        put_bodies(*self.axes, start.velocity, self._given(start), world.masses, bodies)
         if len(shift):
             put_displacements(self.axes.linear, start.velocity, shift, world.masses, bodies)
 
@@ -134,7 +142,7 @@ class Substepped(DriftSafe):
             if not changed:
                 break
             assert ahead.shift is not None
-            before = bodies.motion.copy()
+            before = bodies.motion.copy() if number + 1 < rounds else self.none
             put_displacements(self.axes.linear, ahead.start.velocity, ahead.shift, self.world.masses, bodies)
             if number + 1 < rounds:
                 known = ContactSet(known.table.copy(), known.dimension)
@@ -205,10 +213,8 @@ class Substepped(DriftSafe):
             bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
         lengths = (push * world.length_scale / h, SOFT * world.length_scale)
         plan = Substeps(self.substeps, h / self.substeps, *lengths)
-        make_substeps(*self.axes, records, bodies, plan)
-        depth, residual, lift = outcome(*self.axes, records, bodies, plan)
-        energies = energy_gain(self.axes.linear, world.masses, bodies, records, velocity, shift, h)
-        gain, kinetic, work, square = energies
+        known, energies = relax(self.axes, records, bodies, plan, world.masses, (velocity, shift), h)
+        (depth, residual, lift), (gain, kinetic, work, square) = known, energies
         gain -= min(lift, LARGEST_LIFT * (kinetic + self.weight)) + LARGEST_GAIN * (kinetic + self.weight)
         if gain > 0.0:
             # K falls by `part work - part^2 square / 2` if the share `part` of all impulses is taken back.
@@ -227,20 +233,32 @@ class Substepped(DriftSafe):
         if report.overlap > NOTED_OVERLAP * self.containment.least:
             super()._measure_overlap(start, report)
 
+    def _note_unseen(self, states: tuple[State, State, State], searched: Floats, report: StepReport) -> None:
+        """Notes which bodies may overlap others more than gaps tell; states at the start, after free motion, at last.
+
+        Gaps of the sub-steps are of first order in the motion; d^2 / w bounds the rest for displacements d of bodies of
+        half width w.
+        """
+        n, unseen = self.world.count, np.empty(self.world.count, np.bool_)
+        poses = ((state.position, state.orientation.reshape(n, -1)) for state in states)
+        least = self.containment.least
+        noted = NOTED_OVERLAP * least
+        lengths = (self.margin, noted, np.sqrt(max(noted - report.deepest, 0.0) * least))
+        count, report.moved = moved_unseen(*poses, self.arm, searched, lengths, unseen)
+        report.unseen = unseen if count else NOBODY
+
     def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
         """As for every contained step; without a test of all pairs where the gaps of the sub-steps tell.
 
-        These gaps are of first order in the motion; d^2 / w bounds the rest for displacements d of bodies of half width
-        w. Bodies that moved farther than their contacts were searched are tested in any case.
+        Bodies about which these do not tell enough are tested in any case.
         """
-        moved, least = displacements(self.world, start, end).largest, self.containment.least
-        if moved <= 0.5 * FAR_MOTION * least and report.deepest + moved * moved / least <= NOTED_OVERLAP * least:
-            far, h = np.empty(self.world.count, np.bool_), end.time - start.time
-            reach = self.bounds(prescribed(self.world, start, h), h)[1] + self.margin
-            if not farther(end.velocity, reach, self.arm, self.world.dimension, h, far):
+        least, unseen = self.containment.least, report.unseen
+        if report.moved <= 0.5 * FAR_MOTION * least and report.deepest <= NOTED_OVERLAP * least:
+            assert unseen is not None
+            if not len(unseen):
                 return None, 0.0
             self.detector.update_pairs(start, end)
-            if self.containment._overlapping(end, far) is None:
+            if self.containment._overlapping(end, unseen) is None:
                 return None, 0.0
         return super()._violation(start, end, report)
 
