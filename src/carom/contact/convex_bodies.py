@@ -341,7 +341,7 @@ def _most_points(shapes):
     return points * most_parts(shapes)
 
 
-@kernel
+@lean
 def _put_row(bodies, r, boundary, angles, table, n):
     """Writes the contacts of a row of poses with a boundary; meshes are skipped."""
     shapes, placed, poses = bodies.shapes, bodies.placed, bodies.placed.poses
@@ -370,9 +370,17 @@ def put_bounded_solids(bodies, rows, chosen, before, after, table, n):
     most, angles = _most_points(shapes), np.empty(2)
     for w in range(len(after)):
         end = boundary_of(after, w)
+        flat = end.kind == PLANE
         for r in range(rows):
             i = poses.owner[r]
-            if not chosen[i] or point_gap(end, row3(poses.position1, r))[0] - shapes.radius[i] > margins[i]:
+            if not chosen[i]:
+                continue
+            q = row3(poses.position1, r)
+            if flat:  # most boundaries, without the call
+                distance = dot(q - end.point, end.axis)
+            else:
+                distance = point_gap(end, q)[0]
+            if distance - shapes.radius[i] > margins[i]:
                 continue
             table, begin = with_room(table, n, most), n
             n = _put_row(bodies, r, MovingBoundary(boundary_of(before, w), end, margins[i]), angles, table, n)

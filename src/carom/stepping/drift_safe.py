@@ -69,7 +69,6 @@ FINEST = 1e-4  # overlap at the end of a step that is left alone, also if the to
 REACH = 0.5  # upper bound, relative to the radius of a body, on the gap up to which contacts are found that impulses on
 # other contacts may close
 WAIT = 1e-2  # overlap, if the tolerance is not smaller, of an impact that may wait for the next step
-AHEAD = 2.0  # displacements of a body up to which contacts are found: those of a pair that is thrown back
 NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
 ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
@@ -110,7 +109,6 @@ class DriftSafe(Contained):
     name: ClassVar[str] = "drift_safe"
     title: ClassVar[str] = "impacts through the law, resting contact without drift"
     guarantee: ClassVar[str] = "never adds energy; bodies at rest do not sink; bodies do not pass through each other"
-    ahead: ClassVar[float] = AHEAD
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
@@ -151,8 +149,7 @@ class DriftSafe(Contained):
             assert pull is not None
             gained = 2.0 * h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
         slow, searched = out = np.empty((2, self.world.count))
-        lengths = (h, self.margin, self.ahead)
-        _bounds(state.velocity, gained, self.arm, self.reach, self.world.dimension, lengths, out)
+        _bounds(state.velocity, gained, self.arm, self.reach, self.world.dimension, h, self.margin, out)
         return slow, searched
 
     def look_ahead(self, start: State, h: float, slow: Floats, searched: Floats, report: StepReport) -> Ahead:
@@ -422,12 +419,9 @@ def _approach(ahead: Ahead, impact: Assembly) -> Approach:
 
 
 @kernel
-def _bounds(velocity, gained, arm, reach, dimension, lengths, out):
-    """Writes the bounds of `DriftSafe.bounds`; `gained` (n,) or (1,) are speeds gained in two steps of free fall.
-
-    `lengths` are the step, the least gap that is searched, and the displacements beyond it (AHEAD).
-    """
-    n, slow, searched, (h, margin, ahead) = len(velocity), out[0], out[1], lengths
+def _bounds(velocity, gained, arm, reach, dimension, h, margin, out):
+    """Writes the bounds of `DriftSafe.bounds`; `gained` (n,) or (1,) are speeds gained in two steps of free fall."""
+    n, slow, searched = len(velocity), out[0], out[1]
     fastest = top = 0.0
     for i in range(n):
         for k in range(dimension):
@@ -436,7 +430,7 @@ def _bounds(velocity, gained, arm, reach, dimension, lengths, out):
         top = max(top, searched[i])
     for i in range(n):
         slow[i] = max(gained[i] if len(gained) == n else gained[0], NOISE * fastest)
-        searched[i] = margin + min(ahead * max(searched[i], NEIGHBOR * top), reach[i])
+        searched[i] = margin + min(2.0 * max(searched[i], NEIGHBOR * top), reach[i])
 
 
 @kernel
