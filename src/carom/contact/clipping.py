@@ -158,6 +158,8 @@ def _put_corners(own, other, normal, tolerance, scratch, n):
     """Adds the corners of a feature that lie within the other."""
     p, m = scratch.point, other.points
     for i in range(own.points):
+        if m == 2 and abs(scratch.side[own.which, i, 0]) > 2.0 * tolerance:  # most corners, before the nearest point
+            continue
         depth = _depth_within(own, i, other, normal, scratch)
         if p[own.which, i, TAKEN] > 0.0 or depth < -tolerance:
             continue

@@ -65,6 +65,23 @@ def put_bends(axes, spins, records, bodies, h, table):
         data[i, bend] = table[i, PREDICTED] - data[i, gap_at] - h * u
 
 
+@lean
+def keep_near(table, searched, margin):
+    """Moves the contacts that free motion closes, or that reversed velocities would close, to the front of a table.
+
+    Returns their number and their deepest overlap. `searched` (n,) are gaps up to which contacts are searched.
+    """
+    count, least = 0, 0.0
+    for i in range(len(table)):
+        first, second, gap = int(table[i, FIRST]), int(table[i, SECOND]), table[i, GAP]
+        if gap > max(searched[first], searched[second] if second >= 0 else 0.0) and table[i, PREDICTED] > margin:
+            continue
+        for k in range(table.shape[1] if count < i else 0):
+            table[count, k] = table[i, k]
+        count, least = count + 1, min(least, gap)
+    return count, -least
+
+
 @kernel
 def involved(body, table, speeds, touch, enough, taken):
     """The closing contacts (k,), ascending, that the law is given. Marks them in `taken` (m,).

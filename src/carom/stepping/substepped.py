@@ -32,7 +32,7 @@ from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
 from ..solvers.substeps import Records, Substeps
 from ..world import State, World
-from .closing_contacts import approach, involved, moved_unseen, predict
+from .closing_contacts import approach, involved, keep_near, moved_unseen, predict
 from .drift_safe import NO_GAPS, ROUNDS, Ahead, DriftSafe, _approach
 from .impact_stage import change_velocity, struck_bodies
 from .integrator import accelerations, displaced, prescribed
@@ -102,6 +102,11 @@ class Substepped(DriftSafe):
         """
         slow, searched = super().bounds(state, h)
         return slow, 0.5 * (searched + self.margin)
+
+    def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
+        found = self.find(start, end, searched, report)
+        count, overlap = keep_near(found.table, searched, self.margin)
+        return ContactSet(found.table[:count], found.dimension), overlap
 
     def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> Floats:
         """Fills the records of the contacts, and the bodies before the first sub-step; returns restitutions (m,)."""
