@@ -146,20 +146,15 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
         first, second = body[i, 0], body[i, 1]
         if len(begin) > 0 and max(begin[first], begin[second]) > now:
             continue
-        # Short sums, added at last: each contact waits for the velocities that the one before it has left.
         u, gap = data[i, base], data[i, gap_at] + elapsed * data[i, base] + square * data[i, bend]
         for c in range(d):
             e = data[i, c]
             u += e * (motion[second, c] - motion[first, c])
             gap += e * (motion[second, moved + c] - motion[first, moved + c])
-        of_first, of_second = data[i, arms] * motion[first, d], data[i, arms + a] * motion[second, d]
-        for c in range(1, a):
-            of_first += data[i, arms + c] * motion[first, d + c]
-            of_second += data[i, arms + a + c] * motion[second, d + c]
-        u += of_first + of_second
         for c in range(a):
-            e, f = motion[first, moved + d + c], motion[second, moved + d + c]
-            gap += data[i, arms + c] * e + data[i, arms + a + c] * f
+            e, f = data[i, arms + c], data[i, arms + a + c]
+            u += e * motion[first, d + c] + f * motion[second, d + c]
+            gap += e * motion[first, moved + d + c] + f * motion[second, moved + d + c]
         old = impulse[i, 0]
         if not pushes and gap > 0.0 and old == 0.0:  # left to the next sub-step, or to the law in the next step
             continue
@@ -178,21 +173,19 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
         slip_s, slip_t = data[i, base + 1], 0.0
         for c in range(d):
             slip_s += data[i, d + c] * (motion[second, c] - motion[first, c])
-        of_first, of_second = data[i, arms + 2 * a] * motion[first, d], data[i, arms + 3 * a] * motion[second, d]
-        for c in range(1, a):
-            of_first += data[i, arms + 2 * a + c] * motion[first, d + c]
-            of_second += data[i, arms + 3 * a + c] * motion[second, d + c]
-        along_s = impulse[i, 1] - data[i, mass + 1] * (slip_s + (of_first + of_second))
+        for c in range(a):
+            slip_s += data[i, arms + 2 * a + c] * motion[first, d + c]
+            slip_s += data[i, arms + 3 * a + c] * motion[second, d + c]
+        along_s = impulse[i, 1] - data[i, mass + 1] * slip_s
         along_t, size = 0.0, along_s * along_s
         if d == 3:
             slip_t = data[i, base + 2]
             for c in range(d):
                 slip_t += data[i, 2 * d + c] * (motion[second, c] - motion[first, c])
-            of_first, of_second = data[i, arms + 4 * a] * motion[first, d], data[i, arms + 5 * a] * motion[second, d]
-            for c in range(1, a):
-                of_first += data[i, arms + 4 * a + c] * motion[first, d + c]
-                of_second += data[i, arms + 5 * a + c] * motion[second, d + c]
-            along_t = impulse[i, 2] - data[i, mass + 2] * (slip_t + (of_first + of_second))
+            for c in range(a):
+                slip_t += data[i, arms + 4 * a + c] * motion[first, d + c]
+                slip_t += data[i, arms + 5 * a + c] * motion[second, d + c]
+            along_t = impulse[i, 2] - data[i, mass + 2] * slip_t
             size += along_t * along_t
         bound = data[i, friction] * new
         if size > bound * bound:  # contacts that stick do not wait for the root
