@@ -98,3 +98,20 @@ def test_an_overlap_does_not_hide_a_crossing():
     test, state = checker(SHAPES["disc"], [Plane((0.0, -1.5))])
     found = test.violation(state, moved(state, (0.0, -1.31)), 0.0)
     assert found is not None and found.second == 1 and found.share == np.inf
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_overlap_of_contacts_is_that_of_all_pairs(seed):
+    """Boxes and spheres of one half width: measuring the deepest contacts finds the deepest overlap of any pair."""
+    chance = np.random.default_rng(seed)
+    place, turn = chance.uniform(-1.2, 1.2, (40, 3)), chance.normal(size=(30, 4))
+    turn /= np.linalg.norm(turn, axis=1)[:, None]
+    apart = np.stack([np.arange(40.0), np.zeros(40), np.zeros(40)], axis=1)
+    groups = [Bodies(Box((0.5, 0.4, 0.3)), apart[:30], orientation=turn), Bodies(Sphere(0.15), apart[30:])]
+    world, state = build(Scene("s", groups, [Plane((0.0, 0.0, -1.3))], gravity=(0.0,) * 3))
+    state = replace(state, position=place)
+    test = Containment(world, Detector(world))
+    deepest = test.overlap(state, 0.0)
+    found = test.detector.at_ends(state, state, 0.05)
+    assert deepest is not None and test.overlap_of(state, found) == pytest.approx(deepest.overlap, rel=1e-12)
+    assert test.overlap_of(state, found.take(found.gap > 0.0)) == 0.0

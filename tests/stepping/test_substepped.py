@@ -12,6 +12,7 @@ from carom.analysis.checks import check_run
 from carom.errors import ProblemError
 from carom.scene import Bodies, Box, Container, Material, Plane, Rectangle, Scene, Sphere
 from carom.solvers.substeps import PHASE
+from carom.stepping.closing_contacts import moved_unseen
 from carom.stepping.substepped import LARGEST_GAIN, LARGEST_LIFT, Substepped
 
 G = 9.81
@@ -258,3 +259,19 @@ def test_a_run_passes_its_checks():
     verdict = {check.name: check.passed for check in check_run(run)}
     assert verdict["overlap"] and verdict["energy"] and verdict["impacts"] and verdict["residual"] is None
     assert run.steps["residual"].max() > run.tolerance
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_bodies_that_use_up_more_than_half_of_a_gap_are_tested(dimension):
+    """Contacts are known up to a gap of 0.2 after free motion: a body may end 0.1 from it, by motion or by rotation."""
+    free, turn = np.zeros((4, dimension)), np.zeros((4, 1)) if dimension == 2 else np.tile([1.0, 0.0, 0.0, 0.0], (4, 1))
+    start, end, turned = free.copy(), free.copy(), turn.copy()
+    end[:, 0] = 0.09, 0.11, 0.0, 0.3
+    free[3, 0] = 0.25  # moves far, but hardly otherwise than freely
+    turned[2] = 0.3 if dimension == 2 else (np.cos(0.15), 0.0, np.sin(0.15), 0.0)
+    out, arm, searched = np.empty(4, np.bool_), np.full(4, 0.5), np.full(4, 0.2)
+    count, largest = moved_unseen((start, turn), (free, turn), (end, turned), arm, searched, (0.1, 0.0, 1.0), out)
+    assert list(out) == [False, True, True, False] and count == 2
+    assert largest == pytest.approx(0.3)
+    moved_unseen((start, turn), (free, turn), (end, turned), arm, searched, (0.1, 0.0, 0.2), out)
+    assert out[3]  # too far for gaps of first order
