@@ -130,6 +130,8 @@ def check(axes, made, after, margins, paths, shared, farthest):
                 return LIST_DIVERGED
             if length[d] > 0.0 and abs(after[i, d] - place[i, d]) > 0.5 * length[d]:
                 crossed = True
+    if n > 0 and slack.max() <= 0.0:
+        return LIST_STALE  # it was made for one step
     if crossed:
         _cross(made, after)
     if shared:
