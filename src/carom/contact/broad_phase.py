@@ -119,7 +119,9 @@ def _pairs(axes, grid, bodies, margin, begin, end):
     """Pairs of bodies begin..end (sorted order) with those after them, and with those of other classes."""
     n, room = len(bodies.key), max(64, 4 * (end - begin))
     first, second = np.empty(room, np.int32), np.empty(room, np.int32)
-    near = Nearby(np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n))
+    near = Nearby(
+        np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n)
+    )
     m, k = 0, begin
     while True:
         # Growing the arrays inside the loops over bodies would make them three times slower.
