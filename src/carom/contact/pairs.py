@@ -206,10 +206,10 @@ def nearest_images(place, period, a, b):
     """The code (m,) of the image of body b of each pair that is nearest to body a."""
     out = np.full(len(a), NO_IMAGE)
     for k in range(len(out) if period.max() > 0.0 else 0):
-        scale = 1
+        scale, i, j = 1, np.uint64(a[k]), np.uint64(b[k])
         for d in range(len(period)):
             if period[d] > 0.0:
-                out[k] -= scale * int(np.rint((place[b[k], d] - place[a[k], d]) / period[d]))
+                out[k] -= scale * int(np.rint((place[j, d] - place[i, d]) / period[d]))
             scale *= CODE_BASE
     return out
 
@@ -221,27 +221,26 @@ def ordered(n, a, b, owner, image, is_round):
     Rows are bodies, then images of bodies `owner`. `image` (m,) is the code of the image of the second body relative to
     that of the first.
     """
-    m, codes = len(a), CODE_BASE**3
-    first, start = np.empty(m, np.int32), np.zeros(2 * n + 1, np.int64)
+    m, codes, every = len(a), CODE_BASE**3, is_round.all()
+    first, key, start = np.empty(m, np.uint32), np.empty(m, np.int64), np.zeros(2 * n + 1, np.int64)
     for k in range(m):
-        i, j = owner[a[k]], owner[b[k]]
-        first[k] = min(i, j) + (0 if is_round[i] and is_round[j] else n)
-        start[first[k] + 1] += 1
+        i, j = owner[np.uint64(a[k])], owner[np.uint64(b[k])]
+        first[k] = min(i, j) + (0 if every or (is_round[i] and is_round[j]) else n)
+        key[k] = max(i, j) * codes + (image[k] if i < j else 2 * NO_IMAGE - image[k])  # digits change their signs
+        start[first[k] + np.uint64(1)] += 1
     for i in range(2 * n):
         start[i + 1] += start[i]
-    key, fill = np.empty(m, np.int64), start[:-1].copy()
+    by_first, fill = np.empty(m, np.int64), start[:-1].copy()
     for k in range(m):
-        i, j = owner[a[k]], owner[b[k]]
-        at = fill[first[k]]
+        by_first[np.uint64(fill[first[k]])] = key[k]
         fill[first[k]] += 1
-        key[at] = max(i, j) * codes + (image[k] if i < j else 2 * NO_IMAGE - image[k])  # digits change their signs
     table = np.empty((m, COLUMNS), np.int32)
-    for i in range(2 * n):
-        _sort(key, start[i], start[i + 1])
-        for k in range(start[i], start[i + 1]):
-            table[k, FIRST], table[k, SECOND], table[k, IMAGE], table[k, AXIS] = (
-                i % n, key[k] // codes, key[k] % codes, 0,
-            )  # fmt: skip
+    for i in range(n if every else 2 * n):
+        if start[i + 1] - start[i] > 1:
+            _sort(by_first, start[i], start[i + 1])
+        for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+            table[k, FIRST], table[k, SECOND] = i if i < n else i - n, by_first[k] // codes
+            table[k, IMAGE], table[k, AXIS] = by_first[k] % codes, 0
     return table, start[n]
 
 
