@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from scipy.spatial import cKDTree
 
 from carom.contact import broad_phase
 from carom.contact.broad_phase import neighbors
+from carom.solvers.threads import limited, most_threads
 
 EPS = np.finfo(float).eps
 SEEDS = st.integers(0, 2**32 - 1)
@@ -142,14 +142,10 @@ def test_bits_do_not_depend_on_threads_or_pieces(dimension, monkeypatch):
     """45,000 bodies in pieces on one and on two threads, and all in one piece."""
     world = many(45_000, dimension)
     answers = []
-    threads = numba.get_num_threads()
-    try:
-        for count, piece in ((1, broad_phase.BODIES_PER_TASK), (2, broad_phase.BODIES_PER_TASK), (2, 1000), (1, 10**9)):
-            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
-            monkeypatch.setattr(broad_phase, "BODIES_PER_TASK", piece)
+    for count, piece in ((1, broad_phase.BODIES_PER_TASK), (2, broad_phase.BODIES_PER_TASK), (2, 1000), (1, 10**9)):
+        monkeypatch.setattr(broad_phase, "BODIES_PER_TASK", piece)
+        with limited(min(count, most_threads())):
             answers.append(neighbors(*world))
-    finally:
-        numba.set_num_threads(threads)
     assert len(answers[0][0]) > 10_000
     for other in answers[1:]:
         for mine, theirs in zip(answers[0], other):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
@@ -11,6 +10,7 @@ from carom.contact import detector as module
 from carom.contact.detector import Detector
 from carom.scene import Bodies, Container, Material, Periodic, Plane, Scene
 from carom.scene.shapes import Box, Capsule, Disc, Rectangle, Sphere
+from carom.solvers.threads import limited, most_threads
 from carom.world import State
 
 STEP = 0.01
@@ -110,16 +110,12 @@ def test_contacts_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     monkeypatch.setattr(module, "BALL_PIECE", 50)
     monkeypatch.setattr(module, "SOLID_PIECE", 50)
     world, start = build(scene(name), check_overlap=False)
-    threads = numba.get_num_threads()
-    try:
-        for before, after in steps(world, start, 3):
-            answers = []
-            for count in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
-                numba.set_num_threads(count)
+    for before, after in steps(world, start, 3):
+        answers = []
+        for count in (1, min(2, most_threads())):
+            with limited(count):
                 answers.append(Detector(world).find(before, after, 0.03))
-            same_bits(*answers)
-    finally:
-        numba.set_num_threads(threads)
+        same_bits(*answers)
 
 
 @pytest.mark.parametrize("name", ["discs", "spheres", "polygons", "boxes"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
 from carom.solvers.contact import solve_contact
 from carom.solvers.rows import Rows
+from carom.solvers.threads import limited, most_threads
 from carom.solvers.thresholds import THREADED_SWEEPS_CONTACTS
 
 from .contact_problems import box_pile, random_blocks, residual, velocity_after, work
@@ -194,11 +194,9 @@ def test_the_same_bits_on_one_and_two_threads():
     blocks, velocity = box_pile(105, 100)
     assert len(blocks.body) >= THREADED_SWEEPS_CONTACTS, "sweeps are not cut into slabs for threads"
     found = []
-    before = numba.get_num_threads()
-    for threads in (1, min(2, numba.config.NUMBA_NUM_THREADS)):
-        numba.set_num_threads(threads)
-        answer, z, _ = _solved(blocks, velocity, 1e-2)
+    for threads in (1, min(2, most_threads())):
+        with limited(threads):
+            answer, z, _ = _solved(blocks, velocity, 1e-2)
         found.append((answer.velocity, z))
-    numba.set_num_threads(before)
     assert np.array_equal(found[0][0], found[1][0])
     assert np.array_equal(found[0][1], found[1][1])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import numba
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from benchmarks.piles import cluster_field, random_pile
@@ -12,23 +15,16 @@ from carom.resolve.impulses import resolve
 from carom.resolve.response import Response
 from carom.solvers import threads
 from carom.solvers.qp.box import solve_bounds, solve_cone
-from carom.solvers.threads import on_threads, thread_count
+from carom.solvers.threads import limited, most_threads, on_threads, thread_count
 from carom.solvers.thresholds import THREADED_QP_CONTACTS
 
 
-@pytest.fixture(autouse=True)
-def _threads_as_before():
-    before = numba.get_num_threads()
-    yield
-    numba.set_num_threads(before)
-
-
 def with_threads(count, work):
-    if count > numba.config.NUMBA_NUM_THREADS:
-        pytest.skip(f"numba was started with {numba.config.NUMBA_NUM_THREADS} threads")
-    numba.set_num_threads(count)
-    assert thread_count() == count
-    return work()
+    if count > most_threads():
+        pytest.skip(f"numba was started with {most_threads()} threads")
+    with limited(count):
+        assert thread_count() == count
+        return work()
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +96,37 @@ def test_threads_are_used(problems, monkeypatch):
     assert max(pieces_seen) == 1
     with_threads(2, lambda: solve_cone(contacts.rows, contacts.speeds()))
     assert max(pieces_seen) > 1
+
+
+LAYER = """
+import hashlib
+from benchmarks.layer import layer
+from carom import Simulation
+from carom.solvers.threads import limited
+for count in (1, 2, 3):
+    with limited(count):
+        sim = Simulation(layer(45), law="gr")
+        for _ in range(25):
+            sim.step()
+        data = b"".join(a.tobytes() for a in (sim.state.position, sim.state.velocity, sim.state.orientation))
+        print(sim.report["contacts"], hashlib.sha256(data).hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_the_same_bits_of_a_layer_on_one_two_and_three_threads():
+    """12,150 spheres that hit a vibrating plate: list of pairs, contacts, law and friction on threads, more than there
+    may be processors."""
+    run = subprocess.run(
+        [sys.executable, "-c", LAYER],
+        env={**os.environ, "NUMBA_NUM_THREADS": "3"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    one, two, three = run.stdout.splitlines()
+    assert int(one.split()[0]) > THREADED_QP_CONTACTS, "too few contacts for threads"
+    assert one == two == three
 
 
 def test_the_largest_piece_counts():

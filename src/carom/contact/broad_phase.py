@@ -18,7 +18,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..geometry.vectors import Vec3
 from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints, counting_sort
 from ..solvers.threads import on_threads, thread_count
@@ -115,71 +117,139 @@ def _stretch(start, line, wide, left, right):
 @kernel
 def _pairs(axes, grid, bodies, margin, begin, end):
     """Pairs of bodies begin..end (sorted order) with those after them, and with those of other classes."""
-    room = max(64, 4 * (end - begin))
-    first, second = np.empty(room, np.int64), np.empty(room, np.int64)
+    n, room = len(bodies.key) if len(axes) == 3 else 0, max(64, 4 * (end - begin))
+    first, second = np.empty(room, np.int32), np.empty(room, np.int32)
+    near = Nearby(
+        np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n)
+    )
     m, k = 0, begin
     while True:
         # Growing the arrays inside the loops over bodies would make them three times slower.
-        k, m = _search(axes, grid, bodies, margin, (k, end), (first, second), m)
+        if len(axes) == 2:
+            k, m = _search_plane(axes, grid, bodies, margin, (k, end), (first, second), m)
+        else:
+            k, m = _search_space(axes, grid, bodies, margin, (k, end), (first, second), near, m)
         if k == end:
             break
         first, second = _grown(first, m), _grown(second, m)
+    a, b = np.empty(m, np.int64), np.empty(m, np.int64)
     for i in range(m):
-        a, b = grid.order[first[i]], grid.order[second[i]]
-        first[i], second[i] = min(a, b), max(a, b)
-    return first[:m], second[:m]
+        one, two = grid.order[first[i]], grid.order[second[i]]
+        a[i], b[i] = min(one, two), max(one, two)
+    return a, b
 
 
 @lean
-def _search(axes, grid, bodies, margin, span, pairs, m):
-    """Adds pairs (in sorted order) of the bodies of a range to `pairs` (first, second) while there is room.
+def _search_plane(axes, grid, bodies, margin, span, pairs, m):
+    """Adds pairs (in sorted order) of the bodies of a range to `pairs` (first, second) while there is room, in 2D.
 
-    Returns the first body that is not done, and the number of pairs.
+    Returns the first body that is not done, and the number of pairs. A disc has too few neighbors to copy them.
     """
-    start, period, ball, dim = grid.start, grid.period, bodies.ball, len(axes)
+    start, period, ball = grid.start, grid.period, bodies.ball
     first, second = pairs
     for k in range(span[0], span[1]):
         had, mine, free = m, bodies.level[k], bodies.free[k]
         for c in range(grid.cells.shape[1]):
-            reach = grid.window[mine, c]
+            reach, own, wide = grid.window[mine, c], c == mine, grid.cells[0, c]
             if reach == 0:
                 continue
-            own, wide, high = c == mine, grid.cells[0, c], grid.cells[1, c]
             at = bodies.key[k] - grid.first[c] if own else cell_of(axes, grid, ball[k], c)
             line = at // wide
-            column, layer, height = at - line * wide, 0, 0
-            if dim == 3:
-                layer, height = line // high, reach
-                line -= layer * high
-            # In its own class a body searches to the right in its own row, the rows above and the layers above: each
-            # pair is found once.
-            for up in range(0 if own else -height, height + 1):
-                z, above = 0.0, 0
-                if dim == 3:
-                    above, turn = _wrapped(layer + up, grid.cells[2, c])
-                    z = ball[k, 2] + turn * period[2]
-                for side in range(0 if own and up == 0 else -reach, reach + 1):
-                    row, turn = _wrapped(line + side, high)
-                    x, y, limit = ball[k, 0], ball[k, 1] + turn * period[1], ball[k, dim] + margin
-                    behind = own and up == 0 and side == 0
-                    left, row = column if behind else column - reach, grid.first[c] + (above * high + row) * wide
-                    a0, a1, b0, b1, turn = _stretch(start, row, wide, left, column + reach)
-                    if behind:
-                        a0 = k + 1
-                    while a0 < a1 or b0 < b1:
-                        if m + a1 - a0 > len(first):
-                            return k, had
-                        for j in range(a0, a1):
-                            ex, ey, r = ball[j, 0] - x, ball[j, 1] - y, limit + ball[j, dim]
-                            square = ex * ex + ey * ey
-                            if dim == 3:
-                                ez = ball[j, 2] - z
-                                square += ez * ez
-                            first[m], second[m] = k, j  # without a branch, which would be mispredicted at most pairs
-                            m += (square <= r * r) & (free | bodies.free[j])
-                        a0, a1, b0, b1 = b0, b1, 0, 0
-                        x += turn * period[0]
+            column = at - line * wide
+            # In its own class a disc searches to the right in its own row, and the row above: each pair is found once.
+            for side in range(0 if own else -reach, reach + 1):
+                row, turn = _wrapped(line + side, grid.cells[1, c])
+                x, y, limit = ball[k, 0], ball[k, 1] + turn * period[1], ball[k, 2] + margin
+                behind = own and side == 0
+                left, row = column if behind else column - reach, grid.first[c] + row * wide
+                a0, a1, b0, b1, turn = _stretch(start, row, wide, left, column + reach)
+                if behind:
+                    a0 = k + 1
+                while a0 < a1 or b0 < b1:
+                    if m + a1 - a0 > len(first):
+                        return k, had
+                    put = np.uint64(m)
+                    for j in range(np.uint64(a0), np.uint64(a1)):
+                        ex, ey, r = ball[j, 0] - x, ball[j, 1] - y, limit + ball[j, 2]
+                        first[put], second[put] = k, j  # without a branch, which would be mispredicted at most pairs
+                        put += np.uint64((ex * ex + ey * ey <= r * r) & (free | bodies.free[j]))
+                    m = np.int64(put)
+                    a0, a1, b0, b1 = b0, b1, 0, 0
+                    x += turn * period[0]
     return span[1], m
+
+
+@lean
+def _search_space(axes, grid, bodies, margin, span, pairs, near, m):
+    """What `_search_plane` does, in 3D.
+
+    Bodies of one cell have the same neighbors, which are copied side by side once: a body then has one long loop, of
+    which the distances are computed four at a time.
+    """
+    ball, classes = bodies.ball, grid.cells.shape[1]
+    number, px, py, pz, radius, is_free, excess = near
+    first, second = pairs
+    last, count = -1, 0
+    for k in range(span[0], span[1]):
+        had, mine, free, key = m, bodies.level[k], bodies.free[k], bodies.key[k]
+        for c in range(classes):
+            reach, low = grid.window[mine, c], 0
+            if reach == 0:
+                continue
+            if c == mine:
+                if key != last:
+                    count, last = _collect(grid, bodies, key - grid.first[c], c, reach, True, near), key
+                low = k + 1 - grid.start[key]
+            else:
+                count, last = _collect(grid, bodies, cell_of(axes, grid, ball[k], c), c, reach, False, near), -1
+            if m + count - low > len(first):
+                return k, had
+            x, y, z, limit = ball[k, 0], ball[k, 1], ball[k, 2], ball[k, 3] + margin
+            # An index that may be negative costs a test for each array, and the loop is not vectorized.
+            for t in range(np.uint64(low), np.uint64(count)):
+                ex, ey, ez, r = px[t] - x, py[t] - y, pz[t] - z, limit + radius[t]
+                excess[t] = ex * ex + ey * ey + ez * ez - r * r
+            put = np.uint64(m)
+            for t in range(np.uint64(low), np.uint64(count)):
+                first[put], second[put] = k, number[t]  # without a branch, which would be mispredicted at most pairs
+                put += np.uint64((excess[t] <= 0.0) & (free | is_free[t]))
+            m = np.int64(put)
+    return span[1], m
+
+
+@lean
+def _collect(grid, bodies, at, c, reach, own, near):
+    """Copies the bodies of class c in the cells up to `reach` around its cell `at` to `near`; returns their number.
+
+    In its own class a body searches to the right in its own row, the rows above and the layers above: each pair is
+    found once. The bodies of its own cell then come first.
+    """
+    period, wide, high = grid.period, grid.cells[0, c], grid.cells[1, c]
+    line = at // wide
+    column, layer, count = at - line * wide, line // high, 0
+    line -= layer * high
+    for up in range(0 if own else -reach, reach + 1):
+        above, turn = _wrapped(layer + up, grid.cells[2, c])
+        z = turn * period[2]
+        for side in range(0 if own and up == 0 else -reach, reach + 1):
+            row, turn = _wrapped(line + side, high)
+            y, behind = turn * period[1], own and up == 0 and side == 0
+            left, row = column if behind else column - reach, grid.first[c] + (above * high + row) * wide
+            a0, a1, b0, b1, turn = _stretch(grid.start, row, wide, left, column + reach)
+            count = _copy(bodies, a0, a1, Vec3(0.0, y, z), near, count)
+            count = _copy(bodies, b0, b1, Vec3(turn * period[0], y, z), near, count)
+    return count
+
+
+@lean(inline="always")
+def _copy(bodies, low, up, shift, near, count):
+    """Adds the bodies low..up (sorted order) to `near`, seen from a body that is shifted; returns their new number."""
+    ball, at = bodies.ball, np.uint64(count)
+    for j in range(np.uint64(low), np.uint64(up)):
+        near.number[at], near.radius[at], near.free[at] = j, ball[j, 3], bodies.free[j]
+        near.x[at], near.y[at], near.z[at] = ball[j, 0] - shift.x, ball[j, 1] - shift.y, ball[j, 2] - shift.z
+        at += np.uint64(1)
+    return np.int64(at)
 
 
 # ---- sorting bodies into cells
@@ -196,6 +266,18 @@ class Grid(NamedTuple):
     corner: Floats  # (D,)
     period: Floats  # (D,)
     window: Ints  # (classes, classes) cells to each side in which a body of one class searches another; 0: it does not
+
+
+class Nearby(NamedTuple):
+    """Spheres in the cells around one cell, side by side, with room for all; empty in 2D."""
+
+    number: NDArray[np.int32]  # (n,) in sorted order
+    x: Floats  # (n,)
+    y: Floats  # (n,)
+    z: Floats  # (n,)
+    radius: Floats  # (n,)
+    free: np.ndarray  # (n,)
+    excess: Floats  # (n,) squared distance to a body beyond that of a pair
 
 
 class Spheres(NamedTuple):

@@ -269,25 +269,25 @@ def _near_pairs(pairs, low, high, ends, radius, hits):
 
     Returns their count.
     """
-    after, margins, sides, m = ends.position1, ends.margins, ends.sides, low
-    for k in range(low, high):
-        a, b, image = pairs[k, FIRST], pairs[k, SECOND], pairs[k, IMAGE]
+    after, margins, sides, m = ends.position1, ends.margins, ends.sides, np.uint64(low)
+    for k in range(np.uint64(low), np.uint64(high)):  # an index that may be negative costs a test for each array
+        a, b, image = np.uint64(pairs[k, FIRST]), np.uint64(pairs[k, SECOND]), pairs[k, IMAGE]
         e = place(after, b) - place(after, a)
         if image != NO_IMAGE:
             e = e + image_offset(sides, image, sides.end)
         limit = radius[a] + radius[b] + max(margins[a], margins[b])
         hits[m] = k
-        m += int(dot(e, e) <= limit * limit)
-    return m - low
+        m += np.uint64(dot(e, e) <= limit * limit)
+    return np.int64(m) - low
 
 
 @kernel
 def _put_pairs(pairs, hits, ends, radius, table):
     """Writes the contacts of the pairs `hits`. Where centers coincide the normal is along x."""
     before, after, sides = ends.position0, ends.position1, ends.sides
-    for n in range(len(hits)):
-        k = hits[n]
-        a, b, image = pairs[k, FIRST], pairs[k, SECOND], pairs[k, IMAGE]
+    for n in range(np.uint64(len(hits))):
+        k = np.uint64(hits[n])
+        a, b, image = np.uint64(pairs[k, FIRST]), np.uint64(pairs[k, SECOND]), pairs[k, IMAGE]
         center = place(before, a)
         e, f = place(before, b) - center, place(after, b) - place(after, a)
         if image != NO_IMAGE:

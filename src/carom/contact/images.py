@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels import kernel
 from ..scene.boundaries import Periodic
 from ..solvers.rows import Floats, Ints
 
@@ -84,21 +85,29 @@ def counts_once(images: Images, first: Ints, second: Ints) -> np.ndarray:
 
 def wrapped(periodic: Periodic, position: Floats, velocity: Floats, time: float) -> tuple[Floats, Floats]:
     """Positions wrapped into the periodic sides; bodies that cross a Lees-Edwards side get its image's velocity."""
-    position, velocity = position.copy(), velocity.copy()
+    position, sheared, along = position.copy(), periodic.sheared_axis, periodic.slide_axis
     for axis in _order(periodic, position.shape[1]):
         side = periodic.sides[axis]
         if side is None:
             continue
-        length = side[1] - side[0]
-        times = np.floor((position[:, axis] - side[0]) / length)
-        crossed = times != 0.0
-        if not crossed.any():
-            continue
-        position[crossed, axis] -= times[crossed] * length
+        speed = periodic.shear_rate * (side[1] - side[0]) if axis == sheared else 0.0
+        if speed != 0.0:
+            velocity = velocity.copy()
         # Rounding can give the high side itself, which would count as crossing again in the next step.
-        position[crossed, axis] = np.minimum(position[crossed, axis], np.nextafter(side[1], side[0]))
-        if axis == periodic.sheared_axis and periodic.shear_rate != 0.0:
-            speed, along = periodic.shear_rate * length, periodic.slide_axis
-            position[crossed, along] -= times[crossed] * speed * time
-            velocity[crossed, along] -= times[crossed] * speed
+        top = float(np.nextafter(side[1], side[0]))
+        _wrap(position, velocity, (axis, along), (side[0], side[1], top), float(speed), float(time))
     return position, velocity
+
+
+@kernel
+def _wrap(position, velocity, axes, side, speed, time):
+    """Wraps positions along axes[0], in place; images across a sheared side move at `speed` along axes[1]."""
+    (axis, along), (low, high, top) = axes, side
+    for i in range(len(position)):
+        times = np.floor((position[i, axis] - low) / (high - low))
+        if times == 0.0:
+            continue
+        position[i, axis] = min(position[i, axis] - times * (high - low), top)
+        if speed != 0.0:
+            position[i, along] -= times * speed * time
+            velocity[i, along] -= times * speed

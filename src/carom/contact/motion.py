@@ -218,8 +218,8 @@ def meeting_pairs(table, sides, before, after, rotation, radius, inner, overlap)
     `overlap` such half widths.
     """
     numbers, m = np.empty(len(table), np.int64), 0
-    for k in range(len(table)):
-        i, j, image = table[k, FIRST], table[k, SECOND], table[k, IMAGE]
+    for k in range(np.uint64(len(table))):  # an index that may be negative costs a test for each array
+        i, j, image = np.uint64(table[k, FIRST]), np.uint64(table[k, SECOND]), table[k, IMAGE]
         square, along, fast = 0.0, 0.0, 0.0
         offset0 = offset1 = Vec3(0.0, 0.0, 0.0)
         if image != NO_IMAGE:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Vec3
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..scene.boundaries import Periodic
-from ..solvers.rows import Floats, Ints, counting_sort
+from ..solvers.rows import Floats, Ints
 from ..world import State, World
 from .broad_phase import fits, neighbors
 from .contact_set import DRIFT, OFFSET, WIDTH
@@ -94,17 +94,18 @@ class Pairs:
         radius = self.radius + slack + (margins - least) + paths
         if world.periodic is None or (world.periodic.shear_rate == 0.0 and fits(self.length, radius, least)):
             a, b = neighbors(place, radius, world.free, least, self.length)
-            owner, shifts = np.arange(world.count), nearest_images(place, self.length, a, b)
+            owner, image = np.arange(world.count), nearest_images(place, self.length, a, b)
         else:
             images = make_images(world.periodic, place, radius, least, after.time)
             owner = images.owner
             a, b = neighbors(place[owner] + images.shift, radius[owner], world.free[owner], least)
             once = counts_once(images, a, b)
             a, b = a[once], b[once]
-            shifts = images.periods[b] - images.periods[a]
+            scale = CODE_BASE ** np.arange(world.dimension)
+            image = NO_IMAGE + (images.periods[b] - images.periods[a]) @ scale
             if world.periodic.shear_rate != 0.0:
                 slack.fill(-1.0)  # images slide: the list serves for one step
-        table, self.balls = ordered(world.count, a, b, owner, shifts, world.shapes.round)
+        table, self.balls = ordered(world.count, a, b, owner, image, world.shapes.round)
         self.list = VerletList(table, place, slack, margins, paths, self.length)
 
 
@@ -129,6 +130,8 @@ def check(axes, made, after, margins, paths, shared, farthest):
                 return LIST_DIVERGED
             if length[d] > 0.0 and abs(after[i, d] - place[i, d]) > 0.5 * length[d]:
                 crossed = True
+    if n > 0 and slack.max() <= 0.0:
+        return LIST_STALE  # it was made for one step
     if crossed:
         _cross(made, after)
     if shared:
@@ -200,43 +203,61 @@ def slacks(before, after, radius, shared):
 
 @kernel
 def nearest_images(place, period, a, b):
-    """Periods (m, D) by which the nearest image of body b of each pair is shifted; empty if there are no periods."""
-    out = np.zeros((len(a) if period.max() > 0.0 else 0, len(period)), np.int64)
-    for k in range(len(out)):
+    """The code (m,) of the image of body b of each pair that is nearest to body a."""
+    out = np.full(len(a), NO_IMAGE)
+    for k in range(len(out) if period.max() > 0.0 else 0):
+        scale, i, j = 1, np.uint64(a[k]), np.uint64(b[k])
         for d in range(len(period)):
             if period[d] > 0.0:
-                out[k, d] = -int(np.rint((place[b[k], d] - place[a[k], d]) / period[d]))
+                out[k] -= scale * int(np.rint((place[j, d] - place[i, d]) / period[d]))
+            scale *= CODE_BASE
     return out
 
 
 @kernel
-def ordered(n, a, b, owner, turns, is_round):
+def ordered(n, a, b, owner, image, is_round):
     """The table of pairs of rows a and b, by bodies, and the number of pairs of round bodies, which come first.
 
-    Rows are bodies, then images of bodies `owner`. `turns` (m, D) are the periods by which the image of the second body
-    is shifted relative to that of the first; it is empty if none is.
+    Rows are bodies, then images of bodies `owner`. `image` (m,) is the code of the image of the second body relative to
+    that of the first.
     """
-    m = len(a)
-    first, second, image = np.empty(m, np.int64), np.empty(m, np.int64), np.full(m, NO_IMAGE)
+    m, codes, every = len(a), CODE_BASE**3, is_round.all()
+    first, key, start = np.empty(m, np.uint32), np.empty(m, np.int64), np.zeros(2 * n + 1, np.int64)
     for k in range(m):
-        i, j = owner[a[k]], owner[b[k]]
-        sign, scale = 1 if i < j else -1, 1
-        first[k], second[k] = min(i, j) + (0 if is_round[i] and is_round[j] else n), max(i, j)
-        for d in range(turns.shape[1] if len(turns) else 0):
-            image[k] += scale * sign * turns[k, d]
-            scale *= CODE_BASE
-    by_second, _ = counting_sort(second, n)
-    by_first, start = counting_sort(first[by_second], 2 * n)
+        i, j = owner[np.uint64(a[k])], owner[np.uint64(b[k])]
+        first[k] = min(i, j) + (0 if every or (is_round[i] and is_round[j]) else n)
+        key[k] = max(i, j) * codes + (image[k] if i < j else 2 * NO_IMAGE - image[k])  # digits change their signs
+        start[first[k] + np.uint64(1)] += 1
+    for i in range(2 * n):
+        start[i + 1] += start[i]
+    by_first, fill = np.empty(m, np.int64), start[:-1].copy()
+    for k in range(m):
+        by_first[np.uint64(fill[first[k]])] = key[k]
+        fill[first[k]] += 1
     table = np.empty((m, COLUMNS), np.int32)
-    for k in range(m):
-        at, old = k, by_second[by_first[k]]
-        i, j = first[old] % n, second[old]
-        while at > 0 and table[at - 1, FIRST] == i and table[at - 1, SECOND] == j and table[at - 1, IMAGE] > image[old]:
-            table[at, IMAGE] = table[at - 1, IMAGE]  # two images of one body
-            at -= 1
-        table[k, FIRST], table[k, SECOND], table[k, AXIS] = i, j, 0
-        table[at, IMAGE] = image[old]
+    for i in range(n if every else 2 * n):
+        if start[i + 1] - start[i] > 1:
+            _sort(by_first, start[i], start[i + 1])
+        for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+            table[k, FIRST], table[k, SECOND] = i if i < n else i - n, by_first[k] // codes
+            table[k, IMAGE], table[k, AXIS] = by_first[k] % codes, 0
     return table, start[n]
+
+
+@lean
+def _sort(key, begin, end):
+    """Sorts a range of keys in place: insertion among keys that are ever nearer (Shell 1959), mostly fewer than ten."""
+    gap = 1
+    while 3 * gap + 1 < end - begin:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(begin + gap, end):
+            one, at = key[k], k
+            while at >= begin + gap and key[at - gap] > one:
+                key[at] = key[at - gap]
+                at -= gap
+            key[at] = one
+        gap //= 3
 
 
 # ---- periodic images of pairs

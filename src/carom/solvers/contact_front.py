@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel, lean
-from .contact_island import BOUND, FIXED, GIVEN, LOOSE, NORMAL, WEIGHT, projected
+from .contact_island import BOUND, FIXED, GIVEN, LOOSE, MIXED, NORMAL, WEIGHT, projected
 
 # Over-relaxation with the fewest visits on the vibrated layer, for friction along one fixed direction and else. A
 # contact alone needs more visits the larger it is.
@@ -93,56 +93,65 @@ def _contacts_of(touching, bodies, stamp, limit, out):
 
 @kernel(fastmath=LOOSE, inline="always")
 def _visit(lay, whole, p, tolerance):
-    """Changes the impulses of contact p where they are off by more than the tolerance; returns whether it did."""
-    z, weight = whole.z, whole.weight
-    acts, w = False, weight[p, NORMAL]
+    """Changes the impulses of contact p where they are off by more than the tolerance; returns whether it did.
+
+    All speeds are computed at once, with the effect of the normal impulse on the slip from the products of the rows,
+    and what is chosen from them without branches, which would be mispredicted at most contacts.
+    """
+    z, weight, last = whole.z, whole.weight, len(lay.tangents)
     longer = OVER_RELAXATION_FIXED if whole.projection == FIXED else OVER_RELAXATION
-    if w > 0.0:
-        u, old = _speed(lay, whole, p, 0), z[p, 0]
-        off = abs(max(old - u * w, 0.0) - old)
-        if off > tolerance * w:
-            z[p, 0] = max(old - (longer if off > NEAR * tolerance * w else 1.0) * u * w, 0.0)
-            _push(lay, whole, p, 0, z[p, 0] - old)
-            acts = True
-    w, bound = weight[p, WEIGHT], weight[p, BOUND] * (z[p, 0] + weight[p, GIVEN])
-    last = len(lay.tangents)
-    if w == 0.0 or (bound == 0.0 and z[p, 1] == 0.0 and z[p, last] == 0.0):
-        return acts
+    u, slip, cross = _speeds(lay, whole, p)
+    w, old = weight[p, NORMAL], z[p, 0]
+    off = abs(max(old - u * w, 0.0) - old)
+    step = longer if off > NEAR * tolerance * w else (1.0 if off > tolerance * w else 0.0)
+    normal = max(old - step * u * w, 0.0) if step > 0.0 else old
+    push, acts = normal - old, step > 0.0
+    w, bound = weight[p, WEIGHT], weight[p, BOUND] * (normal + weight[p, GIVEN])
     one, two = z[p, 1], z[p, last] if last == 2 else 0.0
-    slip, cross = _speed(lay, whole, p, 1) * w, _speed(lay, whole, p, last) * w if last == 2 else 0.0
+    slip, cross = (slip + weight[p, MIXED] * push) * w, (cross + weight[p, MIXED + 1] * push) * w
     new, other = projected(whole.projection, bound, one - slip, two - cross)
     off = (new - one) ** 2 + (other - two) ** 2
-    if off <= (tolerance * w) ** 2 and projected(whole.projection, ROUNDED * bound, one, two) == (one, two):
-        return acts
+    far, other_far = projected(whole.projection, bound, one - longer * slip, two - longer * cross)
+    within = projected(whole.projection, ROUNDED * bound, one, two) == (one, two)
     if off > (NEAR * tolerance * w) ** 2:
-        new, other = projected(whole.projection, bound, one - longer * slip, two - longer * cross)
-    z[p, 1] = new
-    _push(lay, whole, p, 1, new - one)
-    if last == 2:
-        z[p, last] = other
-        _push(lay, whole, p, last, other - two)
-    return True
+        new, other = far, other_far
+    if w == 0.0 or (off <= (tolerance * w) ** 2 and within):
+        new, other = one, two
+    else:
+        acts = True
+    if acts:
+        z[p, 0], z[p, 1] = normal, new
+        if last == 2:
+            z[p, last] = other
+        _push(lay, whole, p, push, new - one, other - two)
+    return acts
 
 
 @kernel(fastmath=LOOSE, inline="always")
-def _speed(lay, whole, p, s):
-    """Speed of contact p along its row s."""
-    i = whole.contacts[p]
-    total = whole.base[i, s]
+def _speeds(lay, whole, p):
+    """Speeds of contact p along its normal and its tangents; 0 for a tangent that it does not have."""
+    i, last = whole.contacts[p], len(lay.tangents)
+    u, slip, cross = whole.base[i, 0], whole.base[i, 1], whole.base[i, last] if last == 2 else 0.0
     for side in range(len(lay.sides)):
         b = whole.body[p, side]
         if b >= 0:
             for c in range(len(lay.axes)):
-                total += whole.val[i, side, s, c] * whole.x[b, c]
-    return total
+                u += whole.val[i, side, 0, c] * whole.x[b, c]
+                slip += whole.val[i, side, 1, c] * whole.x[b, c]
+                if last == 2:
+                    cross += whole.val[i, side, last, c] * whole.x[b, c]
+    return u, slip, cross
 
 
 @kernel(fastmath=LOOSE, inline="always")
-def _push(lay, whole, p, s, impulse):
-    """Applies an impulse along row s of contact p."""
-    i = whole.contacts[p]
+def _push(lay, whole, p, push, one, two):
+    """Applies impulses along the normal and the tangents of contact p."""
+    i, last = whole.contacts[p], len(lay.tangents)
     for side in range(len(lay.sides)):
         b = whole.body[p, side]
         if b >= 0:
             for c in range(len(lay.axes)):
-                whole.x[b, c] += whole.val[i, side, s, c] * impulse
+                change = whole.val[i, side, 0, c] * push + whole.val[i, side, 1, c] * one
+                if last == 2:
+                    change += whole.val[i, side, last, c] * two
+                whole.x[b, c] += change

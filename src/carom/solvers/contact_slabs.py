@@ -30,7 +30,7 @@ from .contact_sweeps import (
     sweep,
 )
 from .rows import Floats, Ints
-from .threads import SPINS, thread_count, together
+from .threads import NAP, SPINS, thread_count, together
 from .thresholds import THREADED_SWEEPS_CONTACTS
 
 SLABS = 8  # slabs of a large island
@@ -72,7 +72,7 @@ def _threaded_sweeps(lay: Layout, records: Records, cuts: Ints, state: Floats, l
     def share() -> None:
         me = (next(numbers), threads)
         while not _shared_sweeps(lay, records, cuts, state, limits, (reports, clock, taken), me):
-            sleep(0.0)  # lets the other thread run
+            sleep(NAP)  # lets the other thread run
 
     together(share, threads)
     return int(clock[STOPPED])

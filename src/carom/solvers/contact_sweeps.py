@@ -294,8 +294,8 @@ def sweep(lay, records, first, last, share, busy, report):
     cone, low = records.projection == CONE, ZERO if records.projection == FIXED else -ONE
     at, ahead, much = data.shape[1] - r, np.float32(share), np.float32(busy)
     worst, back, count = ZERO, 0.0, 0
-    for p in range(first, last):
-        a, b = body[p, 0], body[p, 1]
+    for p in range(np.uint64(first), np.uint64(last)):  # an index that may be negative costs a test for each array
+        a, b = np.uint64(body[p, 0]), np.uint64(body[p, 1])
         xa, xb = _load(axes, x, a), _load(axes, x, b)
         old = z[p, 0]
         start = old + ahead * (old - before[p, 0])

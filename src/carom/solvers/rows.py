@@ -294,13 +294,19 @@ def fastest_slip(rows, x):
 def island_work(rows, before, after, normal, tangent, label):
     """Work `sum z (u + u+) / 2` of normal (m,) and tangential (m, t) impulses on each island, by the label of contacts.
 
-    `before` and `after` are the velocities before and after all impulses.
+    `before` and `after` are the velocities before and after all impulses, so that the work is the gain of kinetic
+    energy, and that on boundaries: `sum (x+ - x) . (x+ + x) / 2 + sum z . base`. That reads each body once.
     """
-    work, t = np.zeros(label.max() + 1), tangent.shape[1]
+    work, t, island = np.zeros(label.max() + 1), tangent.shape[1], np.full(len(before), -1)
     for i in range(len(label)):
-        if normal[i] != 0.0:
-            for row in range(1 + t):
-                impulse = normal[i] if row == 0 else tangent[i, row - 1]
-                speeds = row_speed(rows, before, i, row) + row_speed(rows, after, i, row)
-                work[label[i]] += impulse * (0.5 * speeds + rows.base[i, row])
+        for b in rows.body[i]:
+            if b >= 0:
+                island[b] = label[i]
+        work[label[i]] += normal[i] * rows.base[i, 0]
+        for row in range(t):
+            work[label[i]] += tangent[i, row] * rows.base[i, 1 + row]
+    for b in range(len(before)):
+        if island[b] >= 0:
+            for c in range(before.shape[1]):
+                work[island[b]] += 0.5 * (after[b, c] - before[b, c]) * (after[b, c] + before[b, c])
     return work

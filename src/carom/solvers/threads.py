@@ -1,8 +1,11 @@
 """Independent pieces of work on several threads. Kernels release the GIL, and pieces write to disjoint memory.
 
-Numba's own parallel loops were tried: they double the compile time of the loops. A thread that sleeps starts up to
-milliseconds late, more than most pieces take, so a thread that has done its work waits for the next in a loop for a
-while (`LINGER`).
+Numba's own parallel loops were tried: they double the compile time of the loops. A thread that has done its work waits
+for the next in a loop for a moment (`LINGER`), then it sleeps.
+
+Where another program uses the processors, a second thread does not help: it waits for a processor, and the first one
+waits for it. The number of threads is therefore chosen from the processors that are free (`free_processors`), unless
+the caller has set it by `limited`. Results are bitwise identical for any number.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numba
@@ -22,15 +25,25 @@ import numpy as np
 
 from ..kernels import kernel
 from ..kernels.atomic import load
+from .processors import free_processors
 from .thresholds import THREADED_QP_CONTACTS
 
-LINGER = 0.02  # seconds for which a thread waits for its next work before it sleeps
+LINGER = 5e-4  # seconds for which a thread waits in a loop for its next work before it sleeps
 SPINS = 200_000  # turns of a waiting loop, about 0.1 ms, before the GIL is taken to look at the clock
+NAP = 5e-5  # seconds for which a thread sleeps that waits for one without a processor
+
+_by_caller = threading.local()  # `number`: the number of threads set by `limited` in this thread
 
 
 def thread_count() -> int:
-    """Number of threads in use, set by `numba.set_num_threads` or the environment variable NUMBA_NUM_THREADS."""
-    return int(numba.get_num_threads())
+    """Number of threads in use: that of `limited`, or as many as there are free processors.
+
+    At most that of `numba.set_num_threads`, which is at first the environment variable NUMBA_NUM_THREADS.
+    """
+    most = int(numba.get_num_threads())
+    if most == 1 or getattr(_by_caller, "number", None) is not None:
+        return most
+    return min(most, free_processors())
 
 
 def most_threads() -> int:
@@ -40,13 +53,15 @@ def most_threads() -> int:
 
 @contextmanager
 def limited(count: int) -> Iterator[None]:
-    """At most `count` threads for what this thread does in the block; other threads keep their own number."""
-    before = thread_count()
+    """`count` threads for what this thread does in the block, also on a busy machine; other threads keep their own."""
+    before, of_caller = int(numba.get_num_threads()), getattr(_by_caller, "number", None)
     numba.set_num_threads(count)
+    _by_caller.number = count
     try:
         yield
     finally:
         numba.set_num_threads(before)
+        _by_caller.number = of_caller
 
 
 @kernel
@@ -75,7 +90,7 @@ class _Job:
 
     def wait(self) -> Any:
         while not _changed(self.done, 0, SPINS):
-            pass
+            sleep(NAP)
         if self.error is not None:
             raise self.error
         return self.value
@@ -125,8 +140,8 @@ class _Worker:
 
 
 @cache
-def _workers(threads: int) -> list[_Worker]:
-    return [_Worker() for _ in range(threads - 1)]
+def _workers() -> list[_Worker]:
+    return [_Worker() for _ in range(most_threads() - 1)]
 
 
 def together(share: Callable[[], Any], threads: int) -> list[Any]:
@@ -135,7 +150,7 @@ def together(share: Callable[[], Any], threads: int) -> list[Any]:
     A thread that has not started when this one has returned is not waited for: on a busy machine it may take longer
     to start than this one needs for all the work.
     """
-    given = [(worker, worker.give(share)) for worker in _workers(thread_count())[: threads - 1]]
+    given = [(worker, worker.give(share)) for worker in _workers()[: threads - 1]]
     values = [share()]
     return values + [job.wait() for worker, job in given if not worker.withdraw(job)]
 
@@ -147,7 +162,7 @@ def beside(count: int, one: Callable[[], Any], two: Callable[[], Any]) -> tuple[
     """
     if thread_count() == 1 or count < THREADED_QP_CONTACTS:
         return one(), two()
-    worker = _workers(thread_count())[0]
+    worker = _workers()[0]
     later = worker.give(two)
     value = one()
     return value, two() if worker.withdraw(later) else later.wait()
@@ -158,11 +173,12 @@ def on_threads(work: Callable[..., float], pieces: Sequence[tuple[Any, ...]]) ->
 
     Each thread takes the next piece when it has done one.
     """
-    if len(pieces) == 1 or thread_count() == 1:
+    threads = min(thread_count(), len(pieces))
+    if threads == 1:
         return max(work(*piece) for piece in pieces)
     queue = iter(pieces)
 
     def share() -> float:
         return max((work(*piece) for piece in queue), default=-math.inf)
 
-    return max(together(share, min(thread_count(), len(pieces))))
+    return max(together(share, threads))

@@ -21,14 +21,15 @@ from ..world import State, World
 from .rotation import rotate_body, rotate_by, rotate_free
 
 
-def free_motion(world: World, state: State, step: float) -> State:
+def free_motion(world: World, state: State, step: float, turning: bool = True) -> State:
     """The state after a time `step` without contact: `q += h v + h^2 a / 2`, `v += h (a0 + a1) / 2`.
 
-    Scripted bodies are placed where their motion prescribes.
+    Scripted bodies are placed where their motion prescribes. Without `turning`, bodies in 3D under gravity alone keep
+    their orientation.
     """
     acceleration = None if world.force is None else accelerations(world, state)
     if acceleration is None:
-        after = _under_gravity(world, state, step)
+        after = _under_gravity(world, state, step, turning)
     else:
         after = _UNDER_FORCE[world.dimension](world, state, acceleration, step)
     return _with_scripted_poses(world, after) if world.motions else after
@@ -100,8 +101,13 @@ def _rotate(masses, orientation, velocity, shift, with_spins):
         rotate_by(orientation[b], velocity[b, 3:], shift[b, 3:], with_spins and masses.even[b])
 
 
-def _under_gravity(world: World, state: State, h: float) -> State:
-    position, turn, velocity = state.position.copy(), state.orientation.copy(), state.velocity.copy()
+def _under_gravity(world: World, state: State, h: float, turning: bool) -> State:
+    position, velocity = state.position.copy(), state.velocity.copy()
+    if world.block == 6 and not turning:
+        _fall_straight(world.masses, position, velocity, h)
+        turn = state.orientation.copy() if world.motions else state.orientation
+        return State(state.time + h, state.step, position, turn, velocity)
+    turn = state.orientation.copy()
     fall, turns = (_fall_3d if world.block == 6 else _fall_2d), turn.reshape(len(turn), -1)
     fall(world.masses, position, turns, velocity, h)
     return State(state.time + h, state.step, position, turn, velocity)
@@ -122,6 +128,14 @@ def _fall_2d(masses, q, turn, v, h):
         if v.shape[1] > dim:
             turn[i, 0] += h * v[i, dim]
         for k in range(dim):
+            q[i, k], v[i, k] = _fall(q[i, k], v[i, k], masses.gravity[k] if masses.free[i] else 0.0, h)
+
+
+@lean
+def _fall_straight(masses, q, v, h):
+    """What `_fall_3d` does to positions and linear velocities."""
+    for i in range(len(q)):
+        for k in range(3):
             q[i, k], v[i, k] = _fall(q[i, k], v[i, k], masses.gravity[k] if masses.free[i] else 0.0, h)
 
 

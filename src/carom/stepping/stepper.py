@@ -124,9 +124,9 @@ class Stepper:
         report.finish(self.world, state)
         return report
 
-    def move(self, state: State, step: float, report: StepReport) -> State:
-        """The state after free motion for a time."""
-        end = free_motion(self.world, state, step)
+    def move(self, state: State, step: float, report: StepReport, turning: bool = True) -> State:
+        """The state after free motion for a time; without `turning` for the search of contacts of round bodies."""
+        end = free_motion(self.world, state, step, turning)
         report.clock.lap("move")
         return end
 
