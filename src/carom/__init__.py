@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .exporting import export
     from .problem.problem import ImpactProblem, Symmetry
     from .problem.solution import ImpactSolution
-    from .resolve.impulses import solve_impact
+    from .resolve.impulses import solve_impact, solve_impacts
     from .resuming import branch, resume
     from .scene.file import load_scene
     from .scene.model import Scene
@@ -39,6 +39,7 @@ __all__ = [
     "scenes",
     "simulate",
     "solve_impact",
+    "solve_impacts",
     "sweep",
     "sweeps",
     "testing",
@@ -63,6 +64,7 @@ _HOME = {
     "scenes": ".scenes",
     "simulate": ".simulation",
     "solve_impact": ".resolve.impulses",
+    "solve_impacts": ".resolve.impulses",
     "sweep": ".sweeps",
     "sweeps": ".sweeps",
     "testing": ".testing",

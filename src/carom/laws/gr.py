@@ -8,9 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..kernels import kernel
+from ..problem.batch import part, put
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.qp.box import cone, solve_box, work_of
-from ..solvers.rows import Floats, Rows
+from ..solvers.rows import Floats, Rows, speeds
+from ..solvers.thresholds import DENSE_QP_CONTACTS
 from .inelastic import FEASIBLE, finish_inelastically, reflected, without_solution
 from .law import SMITH_2012, Law
 from .violators import dense_space, first_violators, next_violators, push_large, reflect_small
@@ -47,7 +49,9 @@ class GR(Law):
         tol = self.approach_left(contacts, tolerance)
         if (contacts.restitution < 1.0).any():
             return _with_restitution(contacts, tol, bound)
-        lam, x, count, left, worst = reflections(contacts.rows, contacts.velocity, tol, bound)
+        few = contacts.count <= DENSE_QP_CONTACTS
+        solve = few_reflections if few else reflections
+        lam, x, count, left, worst = solve(contacts.rows, contacts.velocity, tol, bound)
         residual = worst / fastest if fastest > 0.0 else 0.0
         if left and count < bound:
             return without_solution(contacts, lam, count, residual)
@@ -133,3 +137,24 @@ def _iterate(rows, front, dense, tol, bound, at, y):
         k = next_violators(rows, front, count % 2, k, tol, count + 1, residual <= SETTLED * size)
         count += 1
     return _Progress(k, 0, count, size, residual, worst, False)
+
+
+@kernel
+def few_reflections(rows, velocity, tol, bound):
+    """`reflections` of at most DENSE_QP_CONTACTS contacts, none of whose islands is large, in one kernel."""
+    front, number = first_violators(rows, velocity, tol)
+    at = _Progress(number, 0, 0, 0.0, 0.0, 0.0, False)
+    at = _iterate(rows, front, dense_space(), tol, bound, at, front.rate)
+    return front.lam, front.x, at.iterations, at.violators, at.worst
+
+
+@kernel
+def reflect_each(batch, first, last, share, bound, answer):
+    """`few_reflections` of problems first..last-1 of a batch, without those that are perfectly inelastic."""
+    for k in range(first, last):
+        if batch.restitution[k] > 0.0:
+            rows, velocity, _ = part(batch, k)
+            fastest = max(-speeds(rows, velocity).min(), 0.0)
+            most = bound if bound > 0 else 1000 + int(100 * np.sqrt(len(rows.body)))
+            lam, _, count, left, worst = few_reflections(rows, velocity, share * fastest, most)
+            put(answer, batch, k, lam, count, np.inf if left else worst / fastest if fastest > 0.0 else 0.0)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from ..kernels import kernel
+from ..problem.batch import part, put
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.qp.box import solve_cone
+from ..solvers.qp.box import few_cones, solve_cone
+from ..solvers.rows import pushed, speeds
 from .inelastic import FEASIBLE, finish_inelastically, without_solution
 from .law import SMITH_2012, Law
 
@@ -63,3 +68,32 @@ class LCP(Law):
             x = contacts.after(lam)
             u = contacts.speeds(x)
         return Impulses(normal=lam, iterations=count, residual=worst / max(fastest, TINY))
+
+
+@kernel
+def cone_each(batch, first, last, share, bound, answer):
+    """The elastic `LCP.impulses` of problems first..last-1 of a batch, without those that are perfectly inelastic."""
+    for k in range(first, last):
+        if batch.restitution[k] > 0.0:
+            rows, velocity, _ = part(batch, k)
+            u = speeds(rows, velocity)
+            fastest, lam, worst, count = max(-u.min(), 0.0), 0.0 * u, 0.0, 0
+            while u.min() < -share * fastest and count < bound:
+                more, residual = few_cones(rows, 2.0 * u)
+                lam, worst, count = lam + more, max(worst, residual), count + 1
+                u = speeds(rows, pushed(rows, lam, velocity))
+            left = u.min() < -share * fastest
+            put(answer, batch, k, lam, count, np.inf if left else worst / max(fastest, TINY))
+
+
+@kernel
+def stop_each(batch, first, last, answer):
+    """Perfectly inelastic impact in problems first..last-1 of a batch, without those that are elastic."""
+    for k in range(first, last):
+        if batch.restitution[k] < 1.0:
+            rows, velocity, _ = part(batch, k)
+            u = speeds(rows, velocity)
+            fastest = -u.min()
+            if fastest > 0.0:
+                lam, residual = few_cones(rows, u)
+                put(answer, batch, k, lam, 1, residual / fastest)

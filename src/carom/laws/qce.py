@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..kernels import kernel
+from ..problem.batch import part, put
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.rows import Floats, push, speed
+from ..solvers.rows import Floats, push, speed, speeds
 from .front import initial_front, next_front
 from .heap import heap_add, heap_grown, heap_pop
 from .inelastic import finish_inelastically, reflected
@@ -172,6 +173,18 @@ def passes(rows, velocity, weights, tol, bound):
         front, u = next_front(rows, x, tol, front, stamp, visited, count)
         count += 1
     return lam, x, count, len(front), worst
+
+
+@kernel
+def pass_each(batch, first, last, share, bound, answer):
+    """`passes` of problems first..last-1 of a batch, without those that are perfectly inelastic."""
+    for k in range(first, last):
+        if batch.restitution[k] > 0.0:
+            rows, velocity, weights = part(batch, k)
+            tol = share * max(-speeds(rows, velocity).min(), 0.0)
+            most = bound if bound > 0 else 1000 + int(100 * np.sqrt(len(weights)))
+            lam, _, count, left, residual = passes(rows, velocity, weights / weights.max(), tol, most)
+            put(answer, batch, k, lam, count, np.inf if left else residual)
 
 
 @kernel

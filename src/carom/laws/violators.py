@@ -43,7 +43,9 @@ class Dense(NamedTuple):
     places: Ints
 
 
-def dense_space() -> Dense:
+@kernel
+def dense_space():
+    """Uninitialized work space for islands of up to DENSE_QP_CONTACTS contacts."""
     k = DENSE_QP_CONTACTS
     return Dense(np.empty((k, k)), np.empty((4, k)), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,9 @@ class Contacts:
     velocity: Floats  # (n, d) whitened velocity before the impact
     restitution: Floats  # (m,) from 0 to 1
     weights: Floats | None = None  # (m,) share of a contact patch that each contact stands for; None: 1 each
-    _speeds: Floats | None = field(default=None, init=False, repr=False)  # before the impact, once computed
+    # Speeds before the impact, the fastest approach, and the fastest approach or slip, once computed.
+    _speeds: Floats | None = field(default=None, init=False, repr=False)
+    _approach: float | None = field(default=None, init=False, repr=False)
     _fastest: float | None = field(default=None, init=False, repr=False)
     _of_rows: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what depends on the rows alone
 
@@ -81,6 +83,11 @@ class Contacts:
         return self.rows.bound[:, FRICTION].copy()
 
     @property
+    def frictional(self) -> bool:
+        """Whether any coefficient of friction is positive."""
+        return bool(self.rows.bound[:, FRICTION].any())
+
+    @property
     def shares(self) -> Floats:
         """The weights of the contacts, (m,), positive; 1 each unless given."""
         return np.ones(self.count) if self.weights is None else self.weights.copy()
@@ -100,13 +107,17 @@ class Contacts:
 
     def approach(self) -> float:
         """Fastest approach before the impact, a speed that is not negative; 0 if nothing approaches."""
-        return max(float(-self.speeds().min(initial=0.0)), 0.0)
+        if self._approach is None:
+            if self._speeds is None:
+                self.speeds()
+            object.__setattr__(self, "_approach", max(-float(self._speeds.min(initial=0.0)), 0.0))  # type: ignore[union-attr]
+        return self._approach  # type: ignore[return-value]
 
     def fastest(self) -> float:
         """Fastest approach, or slip where there is friction, before the impact; the scale of residuals."""
         if self._fastest is None:
-            top = max(self.approach(), float(fastest_slip(self.rows, self.velocity)))
-            object.__setattr__(self, "_fastest", top)
+            slip = float(fastest_slip(self.rows, self.velocity)) if self.tangent_count else 0.0
+            object.__setattr__(self, "_fastest", max(self.approach(), slip))
         return self._fastest  # type: ignore[return-value]
 
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:
@@ -141,7 +152,9 @@ class Contacts:
 
     def with_restitution(self, value: float | Floats) -> Contacts:
         """The same impact with other coefficients of restitution."""
-        return self._with(restitution=np.broadcast_to(float_array(value), (self.count,)).copy())
+        restitution = np.empty(self.count)
+        restitution[:] = value
+        return self._with(self.rows, restitution)
 
     def without_friction(self) -> Contacts:
         """The same impact with normal rows only."""
@@ -149,19 +162,19 @@ class Contacts:
             return self
         if "normal" not in self._of_rows:
             self._of_rows["normal"] = normal_rows(self.rows)
-        return self._with(rows=self._of_rows["normal"])
+        return self._with(self._of_rows["normal"], self.restitution)
 
     def moving(self, velocity: Floats) -> Contacts:
         """The same contacts with another whitened velocity before the impact."""
-        other = replace(self, velocity=velocity)
+        other = Contacts(self.rows, velocity, self.restitution, self.weights)
         object.__setattr__(other, "_of_rows", self._of_rows)
         return other
 
-    def _with(self, **changes: Any) -> Contacts:
+    def _with(self, rows: Rows, restitution: Floats) -> Contacts:
         """The same bodies, normal rows and velocities, and so the same normal speeds."""
-        other = replace(self, **changes)
-        object.__setattr__(other, "_speeds", self._speeds)
-        object.__setattr__(other, "_of_rows", self._of_rows)
+        other = Contacts(rows, self.velocity, restitution, self.weights)
+        for known in ("_speeds", "_approach", "_of_rows"):
+            object.__setattr__(other, known, getattr(self, known))
         return other
 
 
@@ -191,8 +204,3 @@ def as_matrix(rows: Rows, first: int = 0, count: int = 1) -> sp.csr_matrix:
     columns = (np.repeat(rows.body, count, axis=0)[used][:, None] * d + np.arange(d)).ravel()
     data = val.reshape(m * count, w, d)[used].ravel()
     return sp.csr_matrix((data, columns, ptr), shape=(m * count, body_count(rows) * d))
-
-
-def float_array(value: float | Floats) -> Floats:
-    """A number or an array as an array of floats."""
-    return np.asarray(value, dtype=np.float64)

@@ -14,7 +14,9 @@ from ..errors import ProblemError
 from ..late import sparse as sp
 from ..shown import Shown, counted
 from ..solvers.rows import FRICTION, Floats, Ints, rows_from_csr
+from ..solvers.thresholds import DENSE_QP_CONTACTS
 from . import checks
+from .batch import Pieces
 from .contacts import Contacts
 from .joints import JointedMass, Joints, joints_from_matrix
 from .mass import BlockMass, DiagonalMass, GeneralMass, Mass, PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
@@ -433,6 +435,25 @@ class ImpactProblem(Shown):
         rows = rows._replace(base=np.array(base), bound=bound)
         weights = None if self.weights is None else self.weights.copy()
         return Contacts(rows, velocity, self.restitution.copy(), weights)
+
+    @cached_property
+    def frictional(self) -> bool:
+        """Whether any coefficient of friction is positive."""
+        return bool(self.friction.any())
+
+    @cached_property
+    def pieces(self) -> Pieces | None:
+        """The arrays of a problem that can be part of a `Batch`, else None."""
+        c, mass = self.restitution, self.mass
+        few = self.contact_count <= DENSE_QP_CONTACTS and isinstance(mass, DiagonalMass)
+        if not few or self.frictional or self.speed_exponent or (c != c[0]).any():
+            return None
+        contacts = self.contacts.without_friction()
+        rows = contacts.rows
+        arrays = (rows.body, rows.val, rows.base, rows.diag, rows.touch_ptr, rows.touch, contacts.velocity)
+        given = (contacts.shares, self.rows.val, self.block_velocity, mass.values, c[:1])
+        # Read-only arrays are another type to Numba.
+        return Pieces(*arrays, *(np.require(array, np.float64, ["C", "W"]) for array in given))
 
     # -- files ---------------------------------------------------------------------------------------------
 

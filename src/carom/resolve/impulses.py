@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints, island_work
+from .batch import solve_batch
 from .response import EXACT, Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .verify import RESOLVED_RESIDUAL, verified
@@ -49,7 +51,42 @@ def solve_impact(
         raise ProblemError("problem", type(problem).__name__, "an ImpactProblem")
     response = Response.of(with_history(law) if history else law, restitution_model, friction_model)
     name = None if response.friction_model is None else response.friction_model.name
-    prepare(families_of_law(response.law, bool(problem.friction.any()), name))
+    prepare(families_of_law(response.law, problem.frictional, name))
+    return solve_batch([problem], response)[0] or _solve_scaled(problem, response)
+
+
+def solve_impacts(
+    problems: Iterable[ImpactProblem],
+    law: str | Law = "gr",
+    *,
+    restitution_model: str | None = None,
+    friction_model: str | FrictionModel | None = None,
+    history: bool = False,
+) -> list[ImpactSolution]:
+    """`solve_impact` of every problem, with the same bits, in less time.
+
+    Problems of up to 48 contacts without friction, with one coefficient of restitution and a diagonal mass matrix are
+    resolved by one loop over problems under `gr`, `qce` and `lcp`, and by several threads if they are many. Errors
+    name the number of the problem.
+    """
+    every = list(problems)
+    for number, problem in enumerate(every):
+        if not isinstance(problem, ImpactProblem):
+            raise ProblemError(f"problems[{number}]", type(problem).__name__, "an ImpactProblem")
+    response = Response.of(with_history(law) if history else law, restitution_model, friction_model)
+    name = None if response.friction_model is None else response.friction_model.name
+    prepare(families_of_law(response.law, any(problem.frictional for problem in every), name))
+    found = solve_batch(every, response)
+    for number, problem in enumerate(every):
+        if found[number] is None:
+            try:
+                found[number] = _solve_scaled(problem, response)
+            except ProblemError as error:
+                raise ProblemError(f"problems[{number}].{error.field}", error.value, error.expected) from None
+    return found  # type: ignore[return-value]
+
+
+def _solve_scaled(problem: ImpactProblem, response: Response) -> ImpactSolution:
     if problem.speed_exponent:
         # In units of its own speed, a power of two: thresholds and squares of speeds then neither over- nor underflow.
         scaled = _solve(problem.in_units(problem.speed_exponent), response)
@@ -69,7 +106,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     exact answers. The residual is relative to the fastest approach or slip before the impact.
     """
     friction = response.friction_model
-    if friction is None or not contacts.friction.any() or not contacts.tangent_count:
+    if friction is None or not contacts.frictional or not contacts.tangent_count:
         return _relative(normal_impulses(contacts, response, tolerance), contacts)
     if friction.coupled:
         stage, target = targeted_impulses(contacts, response, tolerance)
@@ -226,7 +263,7 @@ def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> I
         status=result.status,
         residual=result.residual,
         messages=result.messages,
-        friction_model=response.friction_name if problem.friction.any() else None,
+        friction_model=response.friction_name if problem.frictional else None,
         history=result.history,
     )
 

@@ -209,10 +209,12 @@ def run_law(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     A friction model adds friction to impulses of the law without it. Friction of the law itself is tied to every single
     impulse, and no clamps are searched for there.
     """
-    if response.friction_model is None and contacts.friction.any():
+    if response.friction_model is None and contacts.frictional:
         return impulses_of(response.law, contacts, tolerance)
     contacts = contacts.without_friction()
-    result = replace(impulses_of(response.law, contacts, tolerance), tangent=None)
+    result = impulses_of(response.law, contacts, tolerance)
+    if result.tangent is not None:
+        result = replace(result, tangent=None)
     if result.status != FINISHED_INELASTICALLY:
         return result
     label = contacts.island_labels()

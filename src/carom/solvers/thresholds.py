@@ -17,6 +17,8 @@ DENSE_QP_CONTACTS = 48
 RELAXED_QP_CONTACTS = 8
 # Contacts from which the islands of a box QP are shared out to threads.
 THREADED_QP_CONTACTS = 4000
+# Number of problems of a batch from which threads share them: a small problem takes about 2 us.
+THREADED_PROBLEMS = 1000
 # Work of one sparse factorization above which projected gradients are tried before it: factors fill in, mostly in 3D.
 GRADIENT_QP_WORK = 3e8
 # Work of one sparse factorization above which it is never done: minutes, and gigabytes of memory.

@@ -62,6 +62,8 @@ def work_of(rows: Rows) -> Work:
 
 def solve_cone(rows: Rows, c: Floats, tolerance: float = 0.0, conserve: bool = False) -> tuple[Floats, float]:
     """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all contacts, and its residual: see `solve_box`."""
+    if len(c) <= DENSE_QP_CONTACTS:
+        return few_cones(rows, np.require(c, np.float64, ["C", "W"]))  # type: ignore[no-any-return]
     return _solve_all(rows, cone(c), tolerance, conserve)
 
 
@@ -125,6 +127,14 @@ def solve_box(rows: Rows, chosen: Ints, box: Box, work: Work, tolerance: float =
 def _dealt(items: Ints, parts: int) -> list[Ints]:
     """The items, dealt out to at most `parts` threads."""
     return [items[k::parts] for k in range(min(parts, len(items)))]
+
+
+@kernel
+def few_cones(rows, c):
+    """`solve_cone` over at most DENSE_QP_CONTACTS contacts, in one kernel."""
+    box = Box(c, np.zeros(len(c)), np.full(len(c), np.inf), np.zeros(len(c)), False)
+    residual = _few(rows, box)
+    return box.y, residual
 
 
 @kernel
