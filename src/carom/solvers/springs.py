@@ -19,11 +19,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .islands import all_islands
-from .rows import Floats, Ints
+from .rows import Floats, Ints, counting_sort, speed, speeds
 
 _A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
 _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
@@ -32,6 +33,7 @@ OPEN_SPEED = 1e-12  # approach below this share of the fastest of the island cou
 _RELAXED = 1e-12  # compression below this share of the one that would store the whole energy counts as none
 # Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts.
 STEPS_WORK = 1e6
+COUPLED_SHARE = 3.0  # multiplications with A over those with entries of G up to which speeds are `u0 + A p`
 _LOCATE = 60  # bound on the trial steps for locating one change of r
 
 
@@ -39,8 +41,10 @@ class Springs(NamedTuple):
     """An island in units where the fastest approach is 1, and its springs: what stays constant in the integration."""
 
     rows: tuple[Ints, Ints, Floats, Floats]  # ptr, body, val, diag: row i has the entries ptr[i]:ptr[i+1]
+    coupled: tuple[NDArray[np.uint32], Floats]  # see `_coupled`
     velocity: Floats  # (bodies, d) x, before the impact
     boundary: Floats  # (m,) w, velocity of boundaries along the normals
+    start: Floats  # (m,) u0, separation speeds before the impact
     stiffness: Floats  # (m,) k
     exponent: float  # eta
     release: Floats  # (m,) 1 / e^2
@@ -56,6 +60,7 @@ class Scratch(NamedTuple):
     stage: Floats  # (2, m)
     velocity: Floats  # (bodies, d)
     speed: Floats  # (m,) u
+    error: Floats  # (2, m)
 
 
 @kernel
@@ -92,7 +97,9 @@ def integrate_islands(rows, velocity, stiffness, eta, restitution, tolerance, ma
         cost = len(members) + g[2].size / 8.0
         bound = max_steps if max_steps > 0 else default_bound(len(members), cost, budget)
         unit = np.empty((2, len(members)))
-        springs = Springs(g, x / fastest, boundary[members] / fastest, k, eta, release, unit, 0.0)
+        before = speeds(rows, velocity)[members] / fastest
+        given = (x / fastest, boundary[members] / fastest, before)
+        springs = Springs(g, _coupled(g, len(x)), *given, k, eta, release, unit, 0.0)
         p, taken, error, done = _integrate(springs, tolerance, bound)
         for j in range(len(members)):
             impulse[members[j]] = p[j] * fastest
@@ -108,13 +115,7 @@ def _fastest(rows, members, x):
     """Largest approach speed among the members."""
     out = 0.0
     for i in members:
-        u = rows.base[i, 0]
-        for side in range(rows.body.shape[1]):
-            b = rows.body[i, side]
-            if b >= 0:
-                for c in range(rows.val.shape[3]):
-                    u += rows.val[i, side, 0, c] * x[b, c]
-        out = max(out, -u)
+        out = max(out, -speed(rows, i, x))
     return out
 
 
@@ -149,10 +150,54 @@ def _extract(rows, members, velocity, local):
 
 
 @kernel
+def _coupled(rows, bodies):
+    """The Delassus matrix `A = G G^T`, column k of all rows side by side: contacts (most, m) and values (most, m).
+
+    Rows have as many columns as the longest one; without an entry it is the contact itself times 0. No columns if they
+    would take more multiplications than G and G^T: a body with many contacts.
+    """
+    ptr, body, val, _ = rows
+    m, most, d = len(ptr) - 1, 0, val.shape[1]
+    order, start = counting_sort(body, bodies)
+    for i in range(m):
+        entries = 0
+        for e in range(ptr[i], ptr[i + 1]):
+            entries += start[body[e] + 1] - start[body[e]]
+        most = max(most, entries - (ptr[i + 1] - ptr[i]) + 1)
+    if most * m > COUPLED_SHARE * len(body) * d:
+        most = 0
+    contact, value, owner = np.empty((most, m), np.uint32), np.zeros((most, m)), np.empty(len(body), np.int64)
+    for i in range(m):
+        owner[ptr[i] : ptr[i + 1]] = i
+        contact[:, i] = i
+    for i in range(m if most > 0 else 0):
+        k = 1  # column 0 is the diagonal
+        for e in range(ptr[i], ptr[i + 1]):
+            for t in range(start[body[e]], start[body[e] + 1]):
+                f, total = order[t], 0.0
+                for c in range(d):
+                    total += val[e, c] * val[f, c]
+                if owner[f] == i:
+                    value[0, i] += total
+                else:
+                    contact[k, i], value[k, i] = owner[f], total
+                    k += 1
+    return contact, value
+
+
+@lean
 def _separation(springs, p, x, u):
-    """`u = G (x0 + G^T p) + w`, with x as scratch for the velocity."""
+    """`u = u0 + A p`, or `u = G (x0 + G^T p) + w` where contacts are coupled to many, with x as scratch."""
     ptr, body, val, _ = springs.rows
+    contact, value = springs.coupled
     x0, w, d = springs.velocity, springs.boundary, val.shape[1]
+    if len(contact) > 0:
+        for i in range(len(w)):
+            u[i] = springs.start[i]
+        for k in range(len(contact)):
+            for i in range(len(w)):
+                u[i] += value[k, i] * p[contact[k, i]]
+        return
     for b in range(len(x0)):  # loops here and below: array assignments take seconds to compile
         for c in range(d):
             x[b, c] = x0[b, c]
@@ -169,25 +214,33 @@ def _separation(springs, p, x, u):
         u[i] = total
 
 
-@kernel
+@lean
 def _rates(springs, y, scratch, out):
     """(dP/ds, dD/ds) at y = (P, D)."""
     k, eta, r, u = springs.stiffness, springs.exponent, scratch.rate, scratch.speed
     _separation(springs, y[0], scratch.velocity, u)
     for i in range(len(u)):
-        depth = y[1, i]
-        if r[i] == 0.0 or depth <= 0.0:
-            out[0, i] = 0.0
-        elif eta == 1.5:
-            out[0, i] = k[i] * depth * np.sqrt(depth)
-        elif eta == 1.0:
-            out[0, i] = k[i] * depth
-        else:
-            out[0, i] = k[i] * depth**eta
+        depth = y[1, i] if r[i] != 0.0 and y[1, i] > 0.0 else 0.0
+        out[0, i] = k[i] * depth * np.sqrt(depth)
         out[1, i] = -r[i] * u[i]
+    if eta != 1.5:
+        for i in range(len(u)):
+            depth = y[1, i] if r[i] != 0.0 and y[1, i] > 0.0 else 0.0
+            out[0, i] = k[i] * (depth if eta == 1.0 else depth**eta)
 
 
-@kernel
+@lean
+def _combined(weight, stages, slope, q, out):
+    """`out = sum_j weight[j] slope[j, q]` over the stages, contact by contact in the innermost loop, for SIMD."""
+    for i in range(len(out)):
+        out[i] = weight[0] * slope[0, q, i]
+    for j in range(1, stages):
+        if weight[j] != 0.0:
+            for i in range(len(out)):
+                out[i] += weight[j] * slope[j, q, i]
+
+
+@lean
 def _step(springs, y, h, scratch, out):
     """One step of length h from y to `out`; slope[0] holds the rates at y. Returns the relative error estimate.
 
@@ -197,30 +250,26 @@ def _step(springs, y, h, scratch, out):
     slope, stage, unit, m = scratch.slope, scratch.stage, springs.unit, len(scratch.speed)
     for s in range(1, _STAGES):
         for q in range(2):
+            _combined(_A[s], s, slope, q, stage[q])
             for i in range(m):
-                total = 0.0
-                for j in range(s):
-                    total += _A[s, j] * slope[j, q, i]
-                stage[q, i] = y[q, i] + h * total
+                stage[q, i] = y[q, i] + h * stage[q, i]
         _rates(springs, stage, scratch, slope[s])
-    five, three = 0.0, 0.0
+    five, three, high, low = 0.0, 0.0, scratch.error[0], scratch.error[1]
     for q in range(2):
+        _combined(_B, _STAGES, slope, q, stage[q])
+        _combined(_E5, _STAGES, slope, q, high)
+        _combined(_E3, _STAGES, slope, q, low)
         for i in range(m):
-            total, high, low = 0.0, 0.0, 0.0
-            for j in range(_STAGES):
-                total += _B[j] * slope[j, q, i]
-                high += _E5[j] * slope[j, q, i]
-                low += _E3[j] * slope[j, q, i]
-            out[q, i] = y[q, i] + h * total
-            five += (high / unit[q, i]) ** 2
-            three += (low / unit[q, i]) ** 2
+            out[q, i] = y[q, i] + h * stage[q, i]
+            five += (high[i] / unit[q, i]) ** 2
+            three += (low[i] / unit[q, i]) ** 2
     _separation(springs, out[0], scratch.velocity, scratch.speed)
     if five == 0.0 and three == 0.0:
         return 0.0
     return abs(h) * five / np.sqrt(five + 0.01 * three)
 
 
-@kernel
+@lean
 def _passed(springs, y, scratch, out):
     """How far each contact is past its next change of r, in units of the tolerance; returns the largest."""
     u, r, release, depth_unit = scratch.speed, scratch.rate, springs.release, springs.unit[1]
@@ -269,7 +318,8 @@ def _with_scales(springs, energy):
         springs.unit[1, i] = (0.5 * (eta + 1.0) * energy / k[i]) ** (1.0 / (eta + 1.0))
     w = springs.boundary
     noise = 64.0 * np.finfo(np.float64).eps * (np.max(np.abs(w)) + np.sqrt(np.max(diag) * np.max(x0 * x0)))
-    return Springs(springs.rows, x0, w, k, eta, springs.release, springs.unit, max(OPEN_SPEED, noise))
+    given = (x0, w, springs.start)
+    return Springs(springs.rows, springs.coupled, *given, k, eta, springs.release, springs.unit, max(OPEN_SPEED, noise))
 
 
 @kernel
@@ -278,7 +328,7 @@ def _integrate(springs, tolerance, bound):
     m = len(springs.boundary)
     y, new, after = np.zeros((2, m)), np.zeros((2, m)), np.zeros(m)
     x, u = springs.velocity.copy(), np.zeros(m)
-    scratch = Scratch(np.zeros(m), np.zeros((_STAGES, 2, m)), np.zeros((2, m)), x, u)
+    scratch = Scratch(np.zeros(m), np.zeros((_STAGES, 2, m)), np.zeros((2, m)), x, u, np.zeros((2, m)))
     _separation(springs, y[0], x, u)
     start = u.copy()
     # Twice the energy that the approaching contacts would absorb one by one.
@@ -286,6 +336,7 @@ def _integrate(springs, tolerance, bound):
     springs = _with_scales(springs, energy)
     loaded = _switch(springs, y, scratch)
     h, steps, error = 1e-3, 0, 0.0
+    last_h, last_guess = 0.0, tolerance  # of the step before, 0 after a change of r
     while loaded and steps < bound:
         _rates(springs, y, scratch, scratch.slope[0])
         guess = _step(springs, y, h, scratch, new)
@@ -293,11 +344,17 @@ def _integrate(springs, tolerance, bound):
         if not guess <= tolerance:
             h *= max(0.2, 0.9 * (tolerance / guess) ** 0.125)
             continue
-        grown = h * min(5.0, 0.9 * (tolerance / max(guess, 1e-300)) ** 0.125)
+        factor = 0.9 * (tolerance / max(guess, 1e-300)) ** 0.125
+        if last_h > 0.0 and guess > 0.0:
+            # Where step lengths fall from step to step, as towards the end of a compression, D^1.5 at D = 0, the next
+            # one falls likewise (Gustafsson's predictive control): without this every other step would be rejected.
+            factor = min(factor, factor * (h / last_h) * (last_guess / guess) ** 0.125)
+        grown = h * min(5.0, max(factor, 0.1))
+        last_h, last_guess = h, max(guess, 1e-300)
         if _passed(springs, new, scratch, after) > 1.0:
             steps += _locate(springs, y, h, scratch, new, after)
             # After a change of r the solution has a kink: the previous step length would be rejected.
-            grown = min(grown, 0.01)
+            grown, last_h = min(grown, 0.01), 0.0
         y, new = new, y
         error += guess
         h = grown
