@@ -484,6 +484,19 @@ def test_history():
     assert solve_impact(problem, ETM(lam=20)).history is None
 
 
+def test_the_history_of_a_long_chain_has_one_row_per_impulse():
+    """69 contacts go through the heap, 41 are scanned; a row of the history takes 48 bytes, and no other row is kept.
+
+    The room for the history once doubled whenever the heap was full: this chain ran out of memory.
+    """
+    for balls in (42, 70):
+        problem = ImpactProblem.chain(np.ones(balls), [1.0] + [0.0] * (balls - 1), restitution=0.7)
+        s = solve_impact(problem, ETM(lam=3), history=True)
+        assert len(s.history) == s.iterations
+        work = np.bincount(s.history["contact"], s.history["work"])  # of each contact: its impulse times its mean speed
+        assert work.sum() == pytest.approx(s.kinetic_energy - problem.kinetic_energy, abs=1e-12)
+
+
 @pytest.mark.parametrize("law", ["gr", "sqm"])
 def test_laws_without_a_history_say_so(law):
     problem = ImpactProblem.chain([1.0, 1.0], [1.0, -1.0])

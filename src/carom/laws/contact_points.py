@@ -80,7 +80,7 @@ def points(contacts: Contacts) -> Points:
     return Points(contacts.rows, contacts.tangent_count if friction.any() else 0, collision_table(contacts), friction)
 
 
-@kernel
+@kernel(inline="always")  # a call would pass all arrays of the tuple by value
 def normal_speed(points, i, x):
     """Separation speed of contact i."""
     return speed(points.rows, i, x)
@@ -116,7 +116,7 @@ def no_impulses(velocity, m):
     return Sums(velocity.copy(), np.zeros_like(velocity), np.zeros((m, 3)), np.zeros((m, 3)))
 
 
-@kernel
+@kernel(inline="always")
 def apply(points, i, pn, p1, p2, sums):
     """Adds the impulse (pn, p1, p2) of contact i to the velocity and to the totals, in place."""
     _add(sums.total, sums.total_low, i, 0, pn)
@@ -137,7 +137,7 @@ def _add(high, low, row, column, value):
     low[row, column] = value - (high[row, column] - old)
 
 
-@kernel
+@kernel(inline="always")
 def _push(rows, i, row, impulse, sums):
     for side in range(rows.body.shape[1]):
         b = rows.body[i, side]

@@ -28,6 +28,7 @@ WHOLE = 1e-9  # share of an increment that does not need another part
 # Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
 # only the long tail of a relaxation, which for a hundred balls against a wall is half of the work.
 COMPRESSED = 1e-3
+SCANNED_CONTACTS = 64  # up to which the fastest approach is found by looking at all contacts, faster than by a heap
 # Compression spreads momentum along a chain by diffusion: a cradle of n balls takes about n^2.5 impulses, 3.7 million
 # for 200 balls. Longer chains are finished inelastically after about four seconds. A contact that is alone takes 2 lam.
 MOST_IMPULSES, MOST_IMPULSES_PER_CONTACT = 4_000_000, 300
@@ -156,13 +157,20 @@ def _compress(points, at, rest, steps, bound, count, record):
 
     Increments that are zero are set when their contact is first served. Returns the number of impulses and the history.
     """
-    heap, size = worst_first(points, at.sums.x, rest)
     full = True
+    if len(rest) <= SCANNED_CONTACTS:
+        key = np.empty(len(rest))
+        while full:
+            count, full = _compress_few(points, at, rest, steps, bound, count, key, record)
+            record = _longer(record, count) if full else record
+        return count, record
+    heap, size = worst_first(points, at.sums.x, rest)
     while full:
         count, size, full = _compress_in(points, at, steps, bound, count, heap, size, record)
-        if full:
-            heap = with_room(heap, size)
+        if full and 0 < len(record) < count + PARTS:
             record = _longer(record, count)
+        elif full:
+            heap = with_room(heap, size)
     return count, record
 
 
@@ -182,6 +190,36 @@ def _compress_in(points, at, steps, bound, count, heap, size, record):
         count = _serve(points, at, i, u, min(step[i], -u), False, count, record)
         size = requeue(points, i, x, heap, size)
     return count, size, False
+
+
+@lean
+def _compress_few(points, at, rest, steps, bound, count, key, record):
+    """Stage 1 of few contacts while the history has room: the number of impulses, and whether it is full.
+
+    `key` (m,) is the speed of each violator, infinite for others: the order of impulses is that of the heap.
+    """
+    rows, x, step = points.rows, at.sums.x, at.step
+    for j in range(len(key)):
+        u = normal_speed(points, j, x)
+        key[j] = u if u < -rest[j] else np.inf
+    while count < bound:
+        i = 0
+        for j in range(1, len(key)):
+            i = j if key[j] < key[i] else i
+        u = key[i]
+        if u == np.inf or 0 < len(record) < count + PARTS:
+            return count, u < np.inf
+        if step[i] == 0.0:
+            step[i] = -u / steps
+        count = _serve(points, at, i, u, min(step[i], -u), False, count, record)
+        for side in range(rows.body.shape[1]):
+            b = rows.body[i, side]
+            if b >= 0:
+                for k in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
+                    j = rows.touch[k]
+                    u = normal_speed(points, j, x)
+                    key[j] = u if u < -rest[j] else np.inf
+    return count, False
 
 
 @kernel
@@ -213,7 +251,7 @@ def _release_in(points, at, bound, count, full, record):
     return count, left
 
 
-@kernel
+@lean
 def _serve(points, at, i, u, du, release, count, record):
     """Raises the normal speed u of contact i by du, or by what its stored energy allows; the number of impulses.
 
@@ -222,8 +260,12 @@ def _serve(points, at, i, u, du, release, count, record):
     and ends it.
     """
     left, x, store = du, at.sums.x, at.store
+    smooth, p1, p2 = points.t == 0 or points.friction[i] == 0.0, 0.0, 0.0
     for _ in range(PARTS):
-        pn, p1, p2, store[i] = _increment(points, i, u, x, left, du, store[i], release)
+        if smooth:
+            pn, store[i] = _frictionless(points.table[i, NN], u, left, store[i], release)
+        else:
+            pn, p1, p2, store[i] = _increment(points, i, u, x, left, du, store[i], release)
         apply(points, i, pn, p1, p2, at.sums)
         after = normal_speed(points, i, x)
         if len(record) > 0:
@@ -234,6 +276,16 @@ def _serve(points, at, i, u, du, release, count, record):
             break
         u = after
     return count
+
+
+@lean
+def _frictionless(nn, u, du, store, release):
+    """The normal impulse of an increment and the stored energy after it (eqs. 54, 55, and the limit of eq. 49)."""
+    pn = du / nn
+    work = pn * (u + 0.5 * du)
+    if not release or work < store:
+        return pn, store - work
+    return _using_up(u, nn, store), 0.0
 
 
 @kernel
@@ -261,8 +313,6 @@ def _increment(points, i, u, x, du, unit, store, release):
     """
     k = points.table[i]
     mu = points.friction[i]
-    if points.t == 0 or mu == 0.0:
-        return _sliding(k, 0.0, u, 0.0, 0.0, du, store, release)
     s1, s2 = slip(points, i, x)
     size = np.sqrt(s1 * s1 + s2 * s2)
     # A slip that is not about to stop could only be stopped by a normal impulse much larger than an increment. On its

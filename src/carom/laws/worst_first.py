@@ -43,7 +43,7 @@ def with_room(heap, size):
     return Heap(keys, items, heap.queued, heap.rest)
 
 
-@lean
+@lean(inline="always")
 def most_entries(points, i):
     """A bound on the entries that `requeue` adds after an impulse of contact i."""
     rows, count = points.rows, 1
@@ -54,7 +54,7 @@ def most_entries(points, i):
     return count
 
 
-@lean
+@lean(inline="always")
 def requeue(points, i, x, heap, size):
     """Queues the violators among the contacts of the bodies that contact i has just pushed; returns the new size.
 
@@ -74,7 +74,7 @@ def requeue(points, i, x, heap, size):
     return size
 
 
-@lean
+@lean(inline="always")
 def next_worst(points, x, heap, size):
     """Removes the contact that approaches fastest; returns it, its speed and the new size. It is -1 if none is left."""
     keys, items, queued, rest = heap
