@@ -86,7 +86,7 @@ def normal_speed(points, i, x):
     return speed(points.rows, i, x)
 
 
-@kernel
+@kernel(inline="always")
 def slip(points, i, x):
     """Slip speeds (s1, s2) of contact i along its tangents; zero for those that it does not have."""
     s1, s2, rows = 0.0, 0.0, points.rows
@@ -110,7 +110,7 @@ class Sums(NamedTuple):
     total_low: Floats
 
 
-@kernel
+@kernel(inline="always")
 def no_impulses(velocity, m):
     """The sums before the first impulse."""
     return Sums(velocity.copy(), np.zeros_like(velocity), np.zeros((m, 3)), np.zeros((m, 3)))

@@ -278,7 +278,7 @@ def _serve(points, at, i, u, du, release, count, record):
     return count
 
 
-@lean
+@lean(inline="always")
 def _frictionless(nn, u, du, store, release):
     """The normal impulse of an increment and the stored energy after it (eqs. 54, 55, and the limit of eq. 49)."""
     pn = du / nn
@@ -288,14 +288,14 @@ def _frictionless(nn, u, du, store, release):
     return _using_up(u, nn, store), 0.0
 
 
-@kernel
+@kernel(inline="always")
 def _note(record, row, i, stage, u, after, impulse, store):
     """Writes a row of the history: contact, stage, normal speed before and after, normal work, stored energy."""
     record[row, 0], record[row, 1], record[row, 2], record[row, 3] = i, stage, u, after
     record[row, 4], record[row, 5] = 0.5 * impulse * (u + after), store
 
 
-@kernel
+@kernel(inline="always")
 def _longer(record, count):
     """The history, if there is one, with twice the room."""
     longer = np.empty((2 * len(record), 6))
@@ -337,7 +337,7 @@ def _increment(points, i, u, x, du, unit, store, release):
     return _sliding(k, mu, u, s1, s2, du, store, release)
 
 
-@kernel
+@kernel(inline="always")
 def _steady(k, mu, d1, d2, size, du, unit):
     """The normal impulse of an increment that slides along (d1, d2) from beginning to end, and `n^T K (n + mu q)`.
 
@@ -377,7 +377,7 @@ def _sliding(k, mu, u, s1, s2, du, store, release):
         du = response * pn
 
 
-@kernel
+@kernel(inline="always")
 def _using_up(u, response, store):
     """The impulse p > 0 whose work `u p + response p^2 / 2` is the whole stored energy, without cancellation."""
     root = np.sqrt(u * u + 2.0 * response * store)

@@ -75,7 +75,7 @@ def _reflect(rows, velocity, restitution, keys, order, tol, bound):
     keys = keys.copy()
     # A heap of the violators of this sweep by key, and a list of those of the next sweep. Only the neighbors of a
     # reflected contact are examined again, so that the work is proportional to the reflections, not to the sweeps.
-    heap_key, heap_item = np.empty(max(2 * m, 16)), np.empty(max(2 * m, 16), np.int64)
+    heap_key, heap_item = np.empty(max(2 * m, 16)), np.empty(max(2 * m, 16), np.int32)
     next_item = np.empty(m, np.int64)
     size, waiting, count = 0, 0, 0
     queued = np.zeros(m, np.uint8)
@@ -131,7 +131,7 @@ def _reflect(rows, velocity, restitution, keys, order, tol, bound):
     return lam, x, count, left
 
 
-@kernel
+@kernel(inline="always")
 def _permuted(keys):
     """A shuffle in integer arithmetic, with the same result on every machine."""
     out = keys.copy()

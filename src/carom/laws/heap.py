@@ -1,4 +1,7 @@
-"""A binary min-heap in two arrays, ordered by key and then by item, so that the order of ties is defined."""
+"""A binary min-heap in two arrays, ordered by key and then by item, so that the order of ties is defined.
+
+Items are stored as int32 and given as int64: other types would compile the kernels again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import numpy as np
 from ..kernels import kernel
 
 
-@kernel
+@kernel(inline="always")
 def heap_push(keys, items, size, key, item):
     """Adds an entry; returns the arrays (grown when full) and the new size."""
     if size == len(keys):
@@ -15,7 +18,7 @@ def heap_push(keys, items, size, key, item):
     return keys, items, heap_add(keys, items, size, key, item)
 
 
-@kernel
+@kernel(inline="always")
 def heap_grown(keys, items, size):
     """The arrays with room for more entries."""
     bigger_keys, bigger_items = np.empty(2 * size + 16), np.empty(2 * size + 16, items.dtype)
@@ -57,4 +60,4 @@ def heap_pop(keys, items, size):
         keys[k], items[k] = keys[child], items[child]
         k = child
     keys[k], items[k] = last_key, last_item
-    return key, item, size
+    return key, np.int64(item), size

@@ -236,14 +236,14 @@ def one_pass(rows, front, u0, rate, slot):
                 state[i, QUEUED] = state[i, NEXT]
                 if size == len(keys):
                     keys, items = heap_grown(keys, items, size)
-                size = heap_add(keys, items, size, state[i, NEXT], i)
+                size = heap_add(keys, items, size, state[i, NEXT], np.int64(i))
     end = np.empty(k)
     for j in range(k):
         end[j] = state[j, DONE] if state[j, DONE] >= 0.0 else now
     return end
 
 
-@kernel
+@kernel(inline="always")
 def _lines(k):
     """An uninitialized (k, 8) array in which each row lies in one cache line of 64 bytes."""
     raw = np.empty(8 * k + 8)
@@ -285,7 +285,7 @@ def _neighbors(rows, front, slot):
     return ptr, neighbor, coupling
 
 
-@kernel
+@kernel(inline="always")
 def _by_body(rows, front, slot):
     """The contacts of the front by body: pointers, contacts as numbers within the front, and their sides.
 

@@ -258,7 +258,7 @@ def _solve_small(rows, found, target, y):
             y[part] = left @ weight
 
 
-@kernel
+@kernel(inline="always")
 def _dense_rows(rows, contacts, place):
     """The normal rows of one island over the components of its bodies. `place` is scratch, -1 before and after."""
     w, d, count = rows.body.shape[1], rows.val.shape[3], 0

@@ -87,7 +87,7 @@ def _reflect_in(points, restitution, bound, sums, count, heap, size):
         size = requeue(points, i, x, heap, size)
 
 
-@kernel
+@kernel(inline="always")
 def _reflection(points, i, u, x, e):
     """The impulse (pn, p1, p2) of contact i that gives u+ = -e u."""
     k = points.table[i]

@@ -31,13 +31,13 @@ def stick(k, s1, s2, du):
     return pn, k[I11] * r1 + k[I12] * r2, k[I12] * r1 + k[I22] * r2
 
 
-@kernel
+@kernel(inline="always")
 def sticking_offset(k, s1, s2):
     """`K_nt K_tt^+ s`: the normal impulse of sticking is `(du + offset) / schur`."""
     return k[N1] * (k[I11] * s1 + k[I12] * s2) + k[N2] * (k[I12] * s1 + k[I22] * s2)
 
 
-@kernel
+@kernel(inline="always")
 def tangential_work(k, s1, s2, pn, p1, p2):
     """Work of the tangential impulse, `p_t . (s + s+) / 2` (eqs. 17, 19)."""
     half1 = s1 + 0.5 * (k[N1] * pn + k[T11] * p1 + k[T12] * p2)

@@ -43,7 +43,7 @@ class Dense(NamedTuple):
     places: Ints
 
 
-@kernel
+@kernel(inline="always")
 def dense_space():
     """Uninitialized work space for islands of up to DENSE_QP_CONTACTS contacts."""
     k = DENSE_QP_CONTACTS

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels import kernel, lean
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from .contact_points import normal_speed
 from .heap import heap_add, heap_pop
 
@@ -16,7 +17,7 @@ class Heap(NamedTuple):
     """At least one entry for each violator, with a key that is not above its speed."""
 
     keys: Floats
-    items: Ints
+    items: NDArray[np.int32]
     queued: Floats  # (m,) lowest key of each contact, infinity for none
     rest: Floats  # (m,) approach speed that counts as none
 
@@ -25,7 +26,7 @@ class Heap(NamedTuple):
 def worst_first(points, x, rest):
     """The heap of all violators, u < -rest (m,), and its size."""
     m = len(points.rows.body)
-    heap = Heap(np.empty(2 * m + 64), np.empty(2 * m + 64, np.int64), np.full(m, np.inf), rest)
+    heap = Heap(np.empty(2 * m + 64), np.empty(2 * m + 64, np.int32), np.full(m, np.inf), rest)
     size = 0
     for i in range(m):
         u = normal_speed(points, i, x)
@@ -38,7 +39,7 @@ def worst_first(points, x, rest):
 @kernel
 def with_room(heap, size):
     """The heap with more room."""
-    keys, items = np.empty(2 * len(heap.keys)), np.empty(2 * len(heap.keys), np.int64)
+    keys, items = np.empty(2 * len(heap.keys)), np.empty(2 * len(heap.keys), np.int32)
     keys[:size], items[:size] = heap.keys[:size], heap.items[:size]
     return Heap(keys, items, heap.queued, heap.rest)
 

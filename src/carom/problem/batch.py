@@ -70,7 +70,7 @@ def no_answer(batch: Batch) -> Answer:
     return Answer(np.zeros(len(batch.weights)), np.zeros(problems, np.int64), np.zeros(problems))
 
 
-@kernel
+@kernel(inline="always")
 def part(batch, k):
     """Rows, whitened velocity and weights of problem k."""
     a, b = batch.contact[k], batch.contact[k + 1]
@@ -83,7 +83,7 @@ def part(batch, k):
     return rows, batch.white[c:d], batch.weights[a:b]
 
 
-@kernel
+@kernel(inline="always")
 def put(answer, batch, k, normal, iterations, residual):
     """Writes the answer of problem k."""
     first = batch.contact[k]

@@ -155,7 +155,11 @@ Mass = DiagonalMass | BlockMass | GeneralMass
 
 @dataclass(frozen=True, eq=False)
 class PhysicalRows:
-    """Jacobian rows in the coordinates of the user, with one d-vector for each body that a row touches."""
+    """Jacobian rows in the coordinates of the user, with one d-vector for each body that a row touches.
+
+    The arrays are read-only, and factors are copied: writable ones are another type to Numba, which would compile the
+    products again.
+    """
 
     ptr: Ints  # (m + 1,) row i owns entries ptr[i]:ptr[i+1]
     body: Ints  # (nnz,) body of each entry
@@ -163,12 +167,12 @@ class PhysicalRows:
 
     def times(self, v: Floats) -> Floats:
         """`J v` for v of shape (n, d), or of any shape with as many numbers."""
-        v = np.ascontiguousarray(v, dtype=np.float64).reshape(-1, self.val.shape[1])
+        v = np.array(v, dtype=np.float64, order="C").reshape(-1, self.val.shape[1])
         return np.asarray(_times(self.ptr, self.body, self.val, v))
 
     def transpose_times(self, y: Floats, n: int) -> Floats:
         """`J^T y`, of shape (n, d)."""
-        return _transpose_times(self.ptr, self.body, self.val, y, n)
+        return _transpose_times(self.ptr, self.body, self.val, np.array(y), n)
 
 
 def rows_from_matrix(matrix: sp.csr_matrix) -> PhysicalRows:
@@ -192,7 +196,7 @@ def take_rows(rows: PhysicalRows, order: Ints) -> PhysicalRows:
     width = np.diff(rows.ptr)[order]
     ptr = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     entry = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - rows.ptr[order], width)
-    return PhysicalRows(ptr, rows.body[entry], rows.val[entry])
+    return PhysicalRows(checks.frozen(ptr), checks.frozen(rows.body[entry]), checks.frozen(rows.val[entry]))
 
 
 @kernel

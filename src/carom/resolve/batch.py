@@ -110,7 +110,7 @@ def _verify_each(batch, first, last, elastic, stopped, velocity):
         elastic.residual[k] = residual if finite and gain <= GAIN else np.inf
 
 
-@kernel
+@kernel(inline="always")
 def _moved(batch, k, rows, normal, after):
     """Writes the velocity `v + M^-1 J^T lam` of problem k to `after`; returns the fastest approach at it."""
     w, d, start = rows.body.shape[1], after.shape[1], batch.entry[k]

@@ -75,7 +75,7 @@ def _sweep(lay, whole, chosen, marks, now, tolerance):
     return done, active
 
 
-@lean
+@lean(inline="always")
 def _contacts_of(touching, bodies, stamp, limit, out):
     """Writes the contacts of `bodies` to `out`, each once; returns their number. `stamp` (m,) is below `limit`."""
     (pointer, contacts), k = touching, 0

@@ -107,13 +107,13 @@ def layout(w: int, r: int, d: int, t: int) -> Layout:
     return Layout(sides, tuple(range(r)), (np.float32(0.0),) * d, tuple(range(t)))
 
 
-@kernel
+@kernel(inline="always")
 def group_count(lay):
     """Number of groups of friction rows."""
     return 1 if len(lay.rows) == 1 + len(lay.tangents) else 1 + len(lay.tangents)
 
 
-@kernel
+@kernel(inline="always")
 def group_rows(lay, g):
     """First row of group g, and the row after its last."""
     t = len(lay.tangents)
@@ -280,7 +280,7 @@ def measure(lay, island, z, x):
     return worst, work
 
 
-@kernel
+@kernel(inline="always")
 def speed_scale(lay, island):
     """Order of magnitude of the speeds that impulses cause or have to change."""
     top, u = 0.0, np.empty(len(lay.rows))

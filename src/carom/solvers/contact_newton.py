@@ -132,7 +132,7 @@ def _solve_proximal(lay, island, pattern, matrix, term, enough):
     return count, True
 
 
-@kernel
+@kernel(inline="always")
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):
@@ -141,7 +141,7 @@ def _dot(a, b):
     return total
 
 
-@kernel
+@kernel(inline="always")
 def _fastest(lay, island, x):
     """Largest |G x|."""
     worst = 0.0
@@ -180,7 +180,7 @@ def _answer(lay, island, term, u, off):
             off[b, c] = x[b, c] - off[b, c]
 
 
-@kernel
+@kernel(inline="always")
 def _slopes(lay, island, term, u, q):
     """`q = -dz/du`, (k, r, r)."""
     q[:] = 0.0

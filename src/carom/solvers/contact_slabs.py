@@ -193,7 +193,7 @@ def slabs(body, n, wanted):
     return order, begin
 
 
-@kernel
+@kernel(inline="always")
 def _touching(body, n):
     """Contacts of each body: pointers and contacts."""
     ptr = np.zeros(n + 1, np.int64)
@@ -211,7 +211,7 @@ def _touching(body, n):
     return ptr, touch
 
 
-@kernel
+@kernel(inline="always")
 def _levels(body, ptr, touch, first, level, queue):
     """Writes distances from body `first` to `level` and bodies in that order to `queue`; returns their number."""
     level[:] = -1

@@ -94,7 +94,7 @@ def body_islands(body, found, n):
     return out
 
 
-@kernel
+@kernel(inline="always")
 def anchored(body, found):
     """Whether each island has a contact with something that impulses do not move, for contacts of two sides."""
     out = np.zeros(len(found.ptr) - 1, np.bool_)

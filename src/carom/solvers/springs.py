@@ -63,7 +63,7 @@ class Scratch(NamedTuple):
     error: Floats  # (2, m)
 
 
-@kernel
+@kernel(inline="always")
 def default_bound(m, cost, budget):
     """Trial steps allowed for an island of m contacts. `cost` is the work of a step, `budget` that of all steps.
 
@@ -110,7 +110,7 @@ def integrate_islands(rows, velocity, stiffness, eta, restitution, tolerance, ma
     return impulse, steps, worst, cut
 
 
-@kernel
+@kernel(inline="always")
 def _fastest(rows, members, x):
     """Largest approach speed among the members."""
     out = 0.0
@@ -119,7 +119,7 @@ def _fastest(rows, members, x):
     return out
 
 
-@kernel
+@kernel(inline="always")
 def _extract(rows, members, velocity, local):
     """(ptr, body, val, diag) of the island, with its bodies numbered from 0, and their velocities."""
     entries, w, d = 0, rows.body.shape[1], rows.val.shape[3]
@@ -149,7 +149,7 @@ def _extract(rows, members, velocity, local):
     return (ptr, body, val, rows.diag[members]), x[:bodies].copy()
 
 
-@kernel
+@kernel(inline="always")
 def _coupled(rows, bodies):
     """The Delassus matrix `A = G G^T`, column k of all rows side by side: contacts (most, m) and values (most, m).
 
@@ -286,7 +286,7 @@ def _passed(springs, y, scratch, out):
     return most
 
 
-@kernel
+@kernel(inline="always")
 def _switch(springs, y, scratch):
     """Sets r from the state; True if any spring is loaded."""
     u, r, release, depth_unit = scratch.speed, scratch.rate, springs.release, springs.unit[1]
@@ -309,7 +309,7 @@ def _switch(springs, y, scratch):
     return loaded
 
 
-@kernel
+@kernel(inline="always")
 def _with_scales(springs, energy):
     """The same springs with the scales of impulses and compressions for an energy; writes `unit`."""
     diag, k, eta, x0 = springs.rows[3], springs.stiffness, springs.exponent, springs.velocity

@@ -75,7 +75,7 @@ def pattern_of(body, n):
     return Pattern(body, place, order, col_ptr, col_row, slot)
 
 
-@kernel
+@kernel(inline="always")
 def multiplications(axes, pattern):
     """Number of multiplications of one factorization."""
     total = 0.0
@@ -160,7 +160,7 @@ def eliminate(axes, pattern, matrix):
                 _subtract(axes, up[e], low[a], up[b])
 
 
-@kernel
+@kernel(inline="always")
 def _subtract(axes, out, a, b):
     """out -= a b"""
     for i in range(len(axes)):
@@ -185,7 +185,7 @@ def _times(axes, a, b, scratch):
             a[i, c] = scratch[i, c]
 
 
-@kernel
+@kernel(inline="always")
 def _invert(axes, a, work):
     """Inverts a in place, by Gauss-Jordan elimination with row exchanges."""
     d = len(axes)

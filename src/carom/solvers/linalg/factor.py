@@ -83,7 +83,7 @@ def analyze(rows, contacts, scale, local):
     return Island(ptr, body, val, n, nodes, contact_ptr, contact, seat, panel_ptr, front_ptr)
 
 
-@kernel
+@kernel(inline="always")
 def _seats(ptr, body, nodes, n):
     """Contacts by the supernode of their first body, and the places of their bodies in its front."""
     k, s = len(ptr) - 1, len(nodes.parent)
@@ -111,7 +111,7 @@ def _seats(ptr, body, nodes, n):
     return contact_ptr, contact, seat
 
 
-@kernel
+@kernel(inline="always")
 def _layout(nodes, d):
     """Where the panels of the factor and the fronts lie.
 
@@ -141,7 +141,7 @@ def _layout(nodes, d):
     return panel_ptr, front_ptr
 
 
-@lean
+@lean(inline="always")
 def operations(island):
     """Number of multiplications and additions of one factorization."""
     total, d, nodes = 0.0, island.val.shape[1], island.nodes

@@ -41,7 +41,7 @@ class Supernodes(NamedTuple):
     place: Ints  # of each row: its place among the columns and then the rows of the parent, counted from 0
 
 
-@kernel
+@kernel(inline="always")
 def postorder(parent, count):
     """Nodes of the tree with children before parents and each subtree contiguous; the child with most rows last."""
     n = len(parent)
@@ -134,7 +134,7 @@ def supernodes(adj_ptr, adj, parent, count, d):
     return Supernodes(first, row_ptr, row, above, child, sibling, place)
 
 
-@kernel
+@kernel(inline="always")
 def _column_groups(parent, count, d):
     """First column of each supernode, (s + 1,)."""
     n = len(parent)

@@ -83,7 +83,7 @@ def minimum_degree(adj_ptr, adj):
     return order
 
 
-@kernel
+@kernel(inline="always")
 def _graph(adj_ptr):
     n = len(adj_ptr) - 1
     g, head = np.full((n, 16), -1, np.int32), np.full(n + 1, -1, np.int32)
@@ -94,7 +94,7 @@ def _graph(adj_ptr):
     return g, head
 
 
-@kernel
+@kernel(inline="always")
 def _new_element(g, work, member, p, step, used):
     """The neighbors of p, directly and through its elements, into member[used:]; returns the new end."""
     g[p, MARK] = step
@@ -117,7 +117,7 @@ def _new_element(g, work, member, p, step, used):
     return used
 
 
-@kernel
+@kernel(inline="always")
 def _count_outside(g, work, member, first, used, step):
     """For each element near the new one: the weight of its members outside."""
     for r in range(first, used):
@@ -238,7 +238,7 @@ def _unlink(g, head, i):
         g[g[i, AFTER], BEFORE] = g[i, BEFORE]
 
 
-@kernel
+@kernel(inline="always")
 def renumbered(adj_ptr, adj, order):
     """Neighbor lists in which node k is the former node order[k]."""
     n = len(order)

@@ -179,7 +179,7 @@ def _small(rows, found, first, last, box, scratch, most):
     return worst
 
 
-@kernel
+@kernel(inline="always")
 def _by_size(ptr, first, last, most):
     """Islands first..last-1 of at most `most` contacts by size, which helps branch prediction."""
     start = np.zeros(most + 2, np.int64)
@@ -198,7 +198,7 @@ def _by_size(ptr, first, last, most):
     return sorted_
 
 
-@kernel
+@kernel(inline="always")
 def _delassus(rows, chosen, mine, a, scratch):
     """`A = G G^T` of one island into the corner of a; `scratch` is zero before and after."""
     body, val = rows.body, rows.val

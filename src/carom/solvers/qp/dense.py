@@ -70,7 +70,7 @@ def inside_solution(a, given, k, factor):
     return worst if worst <= 1e-14 * size else -1.0
 
 
-@lean
+@lean(inline="always")
 def _inside_pair(a, given):
     """`inside_solution` of two contacts, by Cramer's rule: the most frequent island after the single contact."""
     p, q, r = a[0, 0], a[1, 0], a[1, 1]
@@ -145,7 +145,7 @@ def solve_dense_in(a, given, warm, k, work, index):
     return worst
 
 
-@lean
+@lean(inline="always")
 def _first_guess(y, warm, size, work, index, k):
     """z and where each contact is: 0 at low, 1 free, 2 at high."""
     scale, g0, low, high, z, place = work[k], work[k + 1], work[k + 2], work[k + 3], work[k + 4], index[1]

@@ -112,7 +112,7 @@ def projected_gradients(island, g0, low, high, z, limit):
     return worst
 
 
-@kernel
+@kernel(inline="always")
 def _free_part(z, g, low, high):
     out = np.zeros(len(z))
     for i in range(len(z)):
@@ -121,7 +121,7 @@ def _free_part(z, g, low, high):
     return out
 
 
-@kernel
+@kernel(inline="always")
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):
@@ -129,7 +129,7 @@ def _dot(a, b):
     return total
 
 
-@kernel
+@kernel(inline="always")
 def _norm(island, k):
     """An upper estimate of the largest eigenvalue of G G^T, from a few power steps."""
     v, w = np.empty(k), np.empty(k)

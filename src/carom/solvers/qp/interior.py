@@ -141,7 +141,7 @@ def _direction(island, factor, limits, at, r, weight, fix):
     return step
 
 
-@kernel
+@kernel(inline="always")
 def _longest(limits, at, step):
     """Longest step that keeps everything positive, at most 1."""
     (low, high, is_open, bounded), (z, p, q), (dz, dp, dq) = limits, at, step

@@ -182,7 +182,7 @@ def _sweep(data, y, x, moved, seen, now, tolerance, w):
     return done
 
 
-@kernel
+@kernel(inline="always")
 def _balance(c, y, x):
     """Multiplies y, and x = G^T y, by the factor with `c^T y + |x|^2 = 0`."""
     work, square = 0.0, 0.0

@@ -192,7 +192,7 @@ def _correct(island, z, r, low, high, state, fewest, top):
     return wrong
 
 
-@lean
+@lean(inline="always")
 def _residual(z, r, low, high):
     worst = 0.0
     for i in range(len(z)):
@@ -200,7 +200,7 @@ def _residual(z, r, low, high):
     return worst
 
 
-@kernel
+@kernel(inline="always")
 def residual_of(island, g0, low, high, z):
     """Largest distance of z to its projected gradient step."""
     r = np.empty(len(z))
