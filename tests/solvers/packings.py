@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from carom import ImpactProblem
 from carom.catalogue.entry import disc_cluster, sphere_cluster
 from carom.problem.contacts import as_matrix
+from carom.solvers.qp.box import Box, solve_box, work_of
 from carom.solvers.rows import rows_from_csr, taken
 
 
@@ -63,6 +64,13 @@ def with_duplicates(problem, rng):
     m = len(u)
     pick = rng.permutation(np.concatenate([np.arange(m), np.arange(0, m, 3)]))
     return taken(rows, pick), u[pick]
+
+
+def solve_bounds(rows, c, low, high, start=None):
+    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all contacts, and its residual; `start` is a guess."""
+    y = np.zeros(len(c)) if start is None else np.array(start, dtype=float)
+    c, low, high = (np.require(v, float, ["C", "W"]) for v in (c, low, high))
+    return y, solve_box(rows, np.arange(len(c)), Box(c, low, high, y, start is not None), work_of(rows))
 
 
 def bounds_of(kind, m, rng):

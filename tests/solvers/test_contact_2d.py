@@ -211,7 +211,7 @@ def test_redundant_contacts_hold_together():
 
 def test_a_coefficient_that_makes_the_system_singular_does_not_raise():
     """Slip that pushes itself into the wall: mu W_nt = W_nn (1 + shift) exactly, for the first shift that is used."""
-    shift = contact_newton.FIRST
+    shift = contact_newton.FIRST_PROXIMAL
     for tangent in (np.array([[-1.0, 0.0, 1.0]]), np.array([[1.0, 0.0, 1.0]])):
         normals = np.array([[1.0, 0.0, 0.0]])
         x, mu = np.array([-1.0, 0.0, -3.0]), np.array([1.0 + shift])

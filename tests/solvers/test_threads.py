@@ -9,12 +9,13 @@ import sys
 import numpy as np
 import pytest
 from benchmarks.piles import cluster_field, random_pile
+from tests.solvers import packings
 
 from carom import solve_impact
 from carom.resolve.impulses import resolve
 from carom.resolve.response import Response
 from carom.solvers import threads
-from carom.solvers.qp.box import solve_bounds, solve_cone
+from carom.solvers.qp.box import solve_cone
 from carom.solvers.threads import limited, most_threads, on_threads, thread_count
 from carom.solvers.thresholds import THREADED_QP_CONTACTS
 
@@ -75,8 +76,8 @@ def test_warm_and_boxed(problems):
     contacts = problems["clusters"].contacts
     u, rng = contacts.speeds(), np.random.default_rng(0)
     reach, start = rng.random(len(u)), rng.normal(size=len(u))
-    one = with_threads(1, lambda: solve_bounds(contacts.rows, u, -reach, reach, start))
-    two = with_threads(2, lambda: solve_bounds(contacts.rows, u, -reach, reach, start))
+    one = with_threads(1, lambda: packings.solve_bounds(contacts.rows, u, -reach, reach, start))
+    two = with_threads(2, lambda: packings.solve_bounds(contacts.rows, u, -reach, reach, start))
     assert one[0].tobytes() == two[0].tobytes()
     assert one[1] == two[1]
 

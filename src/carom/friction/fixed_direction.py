@@ -14,7 +14,7 @@ from ..solvers.contact_island import FIXED
 from ..solvers.rows import Floats, Rows
 from .model import FrictionModel
 
-ROUND_OFF = 1e-12  # slip below this share of the fastest speed at any contact counts as none
+SLIP_ROUNDING = 1e-12  # slip below this share of the fastest speed at any contact counts as none
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class FixedDirection(FrictionModel):
         """Rows whose first tangent is the direction of friction, and whose second one, in 3D, is zero."""
         rows, _ = super().rows(contacts)
         # A slip of the size of rounding has no direction; with one, the answer would depend on the frame of reference.
-        least = ROUND_OFF * max(contacts.fastest(), float(np.abs(contacts.speeds()).max()))
+        least = SLIP_ROUNDING * max(contacts.fastest(), float(np.abs(contacts.speeds()).max()))
         val, base, direction = _directed(rows, contacts.velocity, contacts.tangent_count, least)
         return rows._replace(val=val, base=base), direction
 

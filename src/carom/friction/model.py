@@ -16,7 +16,7 @@ from ..solvers.contact_island import ZERO_ROW
 from ..solvers.qp.box import SWEEPS_TOLERANCE
 from ..solvers.rows import FRICTION, Floats, Rows, tangent_squares
 
-CONVERGED = 10.0  # residual, in tolerances, up to which equations count as solved
+CONVERGED_TOLERANCES = 10.0  # residual, in tolerances, up to which equations count as solved
 # Bound on the visits of a contact on average in sweeps over moving bodies. A shaken layer needs 2 to 20 of them; to go
 # over to the methods for contacts at rest after 4 takes three times as long.
 FRONT_VISITS = 100
@@ -30,7 +30,7 @@ class Solved(NamedTuple):
     velocity: Floats  # (n, d) whitened, after the impulses
     residual: float  # of all equations, a speed
     iterations: int
-    converged: bool  # whether the residual is at most CONVERGED times the tolerance
+    converged: bool  # whether the residual is at most CONVERGED_TOLERANCES times the tolerance
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class FrictionModel:
         asked = Accuracy(aim, fine_work=0.0, visits=visits) if visits else Accuracy(aim)
         answer = solve_contact(rows, np.arange(contacts.count), velocity, z, asked, self.projection, given)
         tangent = _friction_impulses(z, direction)
-        converged = answer.residual <= CONVERGED * aim
+        converged = answer.residual <= CONVERGED_TOLERANCES * aim
         return Solved(z[:, 0].copy(), tangent, answer.velocity, answer.residual, answer.iterations, converged)
 
 

@@ -22,12 +22,12 @@ DONE, DAMPED, STUCK = 0, 1, 2
 INCREMENTS = ("island", "contact")
 # An increment of a sliding contact ends where its slip stops, unless that takes less than this share of its normal
 # impulse: then the contact sticks, or friction is reduced such that the slip does not reverse.
-SHORT = 0.05
-PARTS = 32  # of one increment
-WHOLE = 1e-9  # share of an increment that does not need another part
+SHORT_SLIDE = 0.05
+INCREMENT_PARTS = 32  # of one increment
+WHOLE_INCREMENT = 1e-9  # share of an increment that does not need another part
 # Compression stops at this share of an increment, and the next repeat resolves the approach that is left. This saves
 # only the long tail of a relaxation, which for a hundred balls against a wall is half of the work.
-COMPRESSED = 1e-3
+COMPRESSED_SHARE = 1e-3
 SCANNED_CONTACTS = 64  # up to which the fastest approach is found by looking at all contacts, faster than by a heap
 # Compression spreads momentum along a chain by diffusion: a cradle of n balls takes about n^2.5 impulses, 3.7 million
 # for 200 balls. Longer chains are finished inelastically after about four seconds. A contact that is alone takes 2 lam.
@@ -141,7 +141,7 @@ def _track(points, island, velocity, restitution, options):
             return at.sums, count, repeat, STUCK, record
         repeat += 1
         at.step[:] = fastest[island] / steps
-        rest = np.maximum(tol, COMPRESSED * at.step)
+        rest = np.maximum(tol, COMPRESSED_SHARE * at.step)
         if single:
             at.step[:] = 0.0
         count, record = _compress(points, at, rest, steps, bound, count, record)
@@ -167,7 +167,7 @@ def _compress(points, at, rest, steps, bound, count, record):
     heap, size = worst_first(points, at.sums.x, rest)
     while full:
         count, size, full = _compress_in(points, at, steps, bound, count, heap, size, record)
-        if full and 0 < len(record) < count + PARTS:
+        if full and 0 < len(record) < count + INCREMENT_PARTS:
             record = _longer(record, count)
         elif full:
             heap = with_room(heap, size)
@@ -182,7 +182,7 @@ def _compress_in(points, at, steps, bound, count, heap, size, record):
         i, u, size = next_worst(points, x, heap, size)
         if i < 0:
             break
-        if size + most_entries(points, i) > len(heap.keys) or 0 < len(record) < count + PARTS:
+        if size + most_entries(points, i) > len(heap.keys) or 0 < len(record) < count + INCREMENT_PARTS:
             heap.queued[i] = u
             return count, heap_add(heap.keys, heap.items, size, u, i), True
         if step[i] == 0.0:
@@ -207,7 +207,7 @@ def _compress_few(points, at, rest, steps, bound, count, key, record):
         for j in range(1, len(key)):
             i = j if key[j] < key[i] else i
         u = key[i]
-        if u == np.inf or 0 < len(record) < count + PARTS:
+        if u == np.inf or 0 < len(record) < count + INCREMENT_PARTS:
             return count, u < np.inf
         if step[i] == 0.0:
             step[i] = -u / steps
@@ -227,7 +227,7 @@ def _release(points, at, bound, count, record):
     """Stage 3: sweeps in the order of contacts until no energy is stored. Returns the number of impulses, history."""
     full = np.flatnonzero(at.store > 0.0)
     while len(full) > 0 and count < bound:
-        while 0 < len(record) < count + PARTS * len(full):
+        while 0 < len(record) < count + INCREMENT_PARTS * len(full):
             record = _longer(record, count)
         count, left = _release_in(points, at, bound, count, full, record)
         full = full[:left]
@@ -238,7 +238,7 @@ def _release(points, at, bound, count, record):
 def _release_in(points, at, bound, count, full, record):
     """Stage 3 on the contacts `full`, which is overwritten, while the history has room; contacts that are left."""
     left = len(full)
-    while left > 0 and count < bound and not 0 < len(record) < count + PARTS * left:
+    while left > 0 and count < bound and not 0 < len(record) < count + INCREMENT_PARTS * left:
         kept = 0
         for k in range(left):
             i = full[k]
@@ -261,7 +261,7 @@ def _serve(points, at, i, u, du, release, count, record):
     """
     left, x, store = du, at.sums.x, at.store
     smooth, p1, p2 = points.t == 0 or points.friction[i] == 0.0, 0.0, 0.0
-    for _ in range(PARTS):
+    for _ in range(INCREMENT_PARTS):
         if smooth:
             pn, store[i] = _frictionless(points.table[i, NN], u, left, store[i], release)
         else:
@@ -272,7 +272,7 @@ def _serve(points, at, i, u, du, release, count, record):
             _note(record, count, i, 3.0 if release else 1.0, u, after, pn, store[i])
         count += 1
         left -= after - u
-        if after <= u or left <= WHOLE * du or (release and store[i] <= 0.0):
+        if after <= u or left <= WHOLE_INCREMENT * du or (release and store[i] <= 0.0):
             break
         u = after
     return count
@@ -350,7 +350,7 @@ def _steady(k, mu, d1, d2, size, du, unit):
     whole = du / response if response > 0.0 else np.inf
     stop = size / rate if rate > 0.0 else np.inf
     usual = min(whole, unit / k[NN])
-    if stop < SHORT * usual:
+    if stop < SHORT_SLIDE * usual:
         return 0.0, response
     pn = min(whole, stop)
     # A long way to the end of the slip is divided, since in 3D its direction changes on the way.

@@ -7,9 +7,9 @@ import numpy as np
 from ..kernels import kernel
 from ..solvers.rows import speed
 
-# With more than one contact in SCAN moved, all contacts are scanned: in the order of memory that is faster than to look
-# up the contacts of the moved bodies. The others have not changed their speed.
-SCAN = 24
+# With more than one contact in SCANNED_PER_MOVED moved, all contacts are scanned: in the order of memory that is faster
+# than to look up the contacts of the moved bodies. The others have not changed their speed.
+SCANNED_PER_MOVED = 24
 
 
 @kernel
@@ -34,7 +34,7 @@ def next_front(rows, x, tol, moved, stamp, visited, generation):
     once. Returns the violators and their speeds.
     """
     m, w = rows.body.shape
-    if SCAN * len(moved) > m:
+    if SCANNED_PER_MOVED * len(moved) > m:
         return initial_front(rows, x, tol)
     front, u = np.empty(m, np.int64), np.empty(m)
     k = 0

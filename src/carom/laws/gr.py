@@ -18,7 +18,7 @@ from .law import SMITH_2012, Law
 from .violators import dense_space, first_violators, next_violators, push_large, reflect_small
 
 C_R = 1.0  # restitution inside the iteration: the elastic law, which the restitution models interpolate
-SETTLED = 1e-9  # residual of an iteration up to which its contacts are known to separate
+SETTLED_RESIDUAL = 1e-9  # residual of an iteration up to which its contacts are known to separate
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _iterate(rows, front, dense, tol, bound, at, y):
         worst = max(worst, residual)
         if residual > max(FEASIBLE * size, tol):
             return _Progress(k, 0, count, size, residual, worst, True)
-        k = next_violators(rows, front, count % 2, k, tol, count + 1, residual <= SETTLED * size)
+        k = next_violators(rows, front, count % 2, k, tol, count + 1, residual <= SETTLED_RESIDUAL * size)
         count += 1
     return _Progress(k, 0, count, size, residual, worst, False)
 

@@ -15,7 +15,7 @@ from ..solvers.rows import pushed, speeds
 from .inelastic import FEASIBLE, finish_inelastically, without_solution
 from .law import SMITH_2012, Law
 
-TINY = 1e-300  # speed, in place of zero in a quotient
+TINY_SPEED = 1e-300  # speed, in place of zero in a quotient
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LCP(Law):
                 return without_solution(contacts, lam, count, worst / fastest)
             x = contacts.after(lam)
             u = contacts.speeds(x)
-        return Impulses(normal=lam, iterations=count, residual=worst / max(fastest, TINY))
+        return Impulses(normal=lam, iterations=count, residual=worst / max(fastest, TINY_SPEED))
 
 
 @kernel
@@ -83,7 +83,7 @@ def cone_each(batch, first, last, share, bound, answer):
                 lam, worst, count = lam + more, max(worst, residual), count + 1
                 u = speeds(rows, pushed(rows, lam, velocity))
             left = u.min() < -share * fastest
-            put(answer, batch, k, lam, count, np.inf if left else worst / max(fastest, TINY))
+            put(answer, batch, k, lam, count, np.inf if left else worst / max(fastest, TINY_SPEED))
 
 
 @kernel

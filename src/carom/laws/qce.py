@@ -23,8 +23,8 @@ from .law import ZHANG_2015, Law
 A, B, C, S0, F, NEXT, QUEUED, DONE = range(8)
 
 
-UNEVEN, ROUNDED = 1e-12, 1e-3  # work of a pass, relative to its energy, that is corrected: see `passes`
-DENSE_CONTACTS = 2000  # largest Delassus matrix of the model stronge that is stored as an array
+UNEVEN_WORK, ROUNDED_WORK = 1e-12, 1e-3  # work of a pass, relative to its energy, that is corrected: see `passes`
+DENSE_STRONGE_CONTACTS = 2000  # largest Delassus matrix of the model stronge that is stored as an array
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class QCE(Law):
 def _with_loss(contacts: Contacts, weights: Floats, tol: float, bound: int) -> Impulses:
     """Passes with Stronge's restitution inside, until nothing approaches."""
     a: Any = contacts.delassus()
-    if contacts.count <= DENSE_CONTACTS:
+    if contacts.count <= DENSE_STRONGE_CONTACTS:
         a = a.toarray()
     lam, u = np.zeros(contacts.count), contacts.speeds()
     for count in range(bound):
@@ -136,9 +136,9 @@ def passes(rows, velocity, weights, tol, bound):
     """Passes until nothing approaches: (impulses, velocity, passes, violators left, residual).
 
     The work of a pass is zero in exact arithmetic. Contacts that hardly approach beside fast ones lose many digits.
-    Where rounding makes the work larger than UNEVEN, the impulses of the pass are multiplied by the factor that makes
-    it zero. The residual is the work that is left, over the kinetic energy, or over the energy that the pass stored,
-    if boundaries drive it.
+    Where rounding makes the work larger than UNEVEN_WORK, the impulses of the pass are multiplied by the factor that
+    makes it zero. The residual is the work that is left, over the kinetic energy, or over the energy that the pass
+    stored, if boundaries drive it.
     """
     m = len(rows.body)
     x = velocity.copy()
@@ -161,7 +161,7 @@ def passes(rows, velocity, weights, tol, bound):
             work += 0.5 * (u[j] + after) * rate[j] * s[j]
             stored -= 0.5 * u[j] * rate[j] * s[j]
         scale = max(energy, stored)
-        if UNEVEN * scale < abs(work) < ROUNDED * stored:
+        if UNEVEN_WORK * scale < abs(work) < ROUNDED_WORK * stored:
             # work(t) = (t^2 a + 2 t b) / 2 for impulses times t, with b = -2 stored and a / 2 + b = work.
             more = 2.0 * stored / (2.0 * stored + work) - 1.0
             for j in range(len(front)):

@@ -16,14 +16,14 @@ from ..solvers.thresholds import DENSE_SMM_CONTACTS
 from .inelastic import finish_inelastically
 from .law import RUN_SHARE, TANG_2014, Law
 
-RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
-SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
+ROW_RANK = 1e-10  # singular values of the rows below this share of the largest count as zero
+DIAGONAL_SHIFT = 1e-8  # regularization of the sparse factorization, relative to the largest A_ii
 # Bound on the sum of the cubes of the numbers of equations, where a small system counts as SYSTEM_WORK: about a second,
 # or this many systems of all contacts. In a run less, since a step may have many impacts.
-MOST_WORK, LEAST_SYSTEMS, SYSTEM_WORK = 6e8, 20, 1e5
+SMM_WORK, LEAST_SYSTEMS, SYSTEM_WORK = 6e8, 20, 1e5
 DENSE_ENTRIES = 1_000_000  # largest matrices of rows that are stored as arrays
 DENSE_ROUGH_ROWS = 3 * DENSE_SMM_CONTACTS  # normal and tangential equations of a system that is solved densely
-ACCURATE = 1e-13  # residual, relative to the right side, at which refinement stops
+REFINED_RESIDUAL = 1e-13  # residual, relative to the right side, at which refinement stops
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class SMM(Law):
         x, residual, count, reflected = contacts.velocity, 0.0, 0, 0
         width = 1 if beta is None else 1 + beta.shape[1]  # equations per contact
         share = RUN_SHARE if tolerance else 1.0
-        work, most = 0.0, share * max(MOST_WORK, LEAST_SYSTEMS * float(width * contacts.count) ** 3)
+        work, most = 0.0, share * max(SMM_WORK, LEAST_SYSTEMS * float(width * contacts.count) ** 3)
         while True:
             u = contacts.speeds(x)
             approaching = np.flatnonzero(u < -tol)
@@ -174,7 +174,7 @@ def _least_squares(rows: Any, pushes: Any, target: Floats) -> tuple[Floats, floa
     a = rows @ pushes.T
     if len(target) <= DENSE_ROUGH_ROWS:
         a = a.toarray() if sp.issparse(a) else a
-        y = np.linalg.lstsq(a, target, rcond=RANK)[0]
+        y = np.linalg.lstsq(a, target, rcond=ROW_RANK)[0]
     else:
         from scipy.sparse.linalg import lsmr  # slow to import
 
@@ -220,7 +220,7 @@ def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
     from scipy.sparse.linalg import lsmr, splu  # slow to import, and only large impacts come here
 
     a = sp.csc_matrix(g @ g.T)
-    shift = SHIFT * a.diagonal().max()
+    shift = DIAGONAL_SHIFT * a.diagonal().max()
     factor = splu(
         sp.csc_matrix(a + shift * sp.identity(len(b))),
         permc_spec="MMD_AT_PLUS_A",
@@ -230,7 +230,7 @@ def _solve_large(g: sp.csr_matrix, b: Floats) -> Floats:
     y = np.zeros(len(b))
     for _ in range(20):
         residual = b - a @ y
-        if np.abs(residual).max() <= ACCURATE * np.abs(b).max():
+        if np.abs(residual).max() <= REFINED_RESIDUAL * np.abs(b).max():
             return y
         y += factor.solve(residual)
     limit = 20 * (g.shape[0] + g.shape[1])
@@ -254,7 +254,7 @@ def _solve_small(rows, found, target, y):
             left, size, _ = np.linalg.svd(g, False)
             weight = left.T @ target[part]
             for c in range(len(size)):
-                weight[c] = weight[c] / size[c] ** 2 if size[c] > RANK * size[0] else 0.0
+                weight[c] = weight[c] / size[c] ** 2 if size[c] > ROW_RANK * size[0] else 0.0
             y[part] = left @ weight
 
 

@@ -12,9 +12,9 @@ from ..solvers.qp.dense import VECTORS, inside_solution, solve_dense_in
 from ..solvers.rows import Floats, Ints, push
 from ..solvers.thresholds import DENSE_QP_CONTACTS
 
-# With more than one violator in SCAN contacts, all contacts are scanned: in the order of memory that is faster than to
-# look up the contacts of the moved bodies. The others have not changed their speed.
-SCAN = 24
+# With more than one violator in SCANNED_PER_VIOLATOR contacts, all contacts are scanned: in the order of memory that is
+# faster than to look up the contacts of the moved bodies. The others have not changed their speed.
+SCANNED_PER_VIOLATOR = 24
 
 
 class Front(NamedTuple):
@@ -226,7 +226,7 @@ def next_violators(rows, at, side, count, tol, generation, settled):
     if settled:
         for j in range(count):
             stamp[front[j]] = generation
-    if SCAN * count > m:
+    if SCANNED_PER_VIOLATOR * count > m:
         for j in range(count):
             for e in range(w):
                 if body[front[j], e] >= 0:

@@ -26,7 +26,7 @@ from ..solvers.rows import Floats, speeds
 from ..solvers.threads import on_threads, thread_count
 from ..solvers.thresholds import THREADED_PROBLEMS
 from .response import Response
-from .verify import GAIN, RESOLVED_RESIDUAL, gain_of
+from .verify import ENERGY_GAIN, RESOLVED_RESIDUAL, gain_of
 
 # The loops of laws over the problems of a batch. A subclass may define other impulses, and has none.
 LOOPS: dict[type[Law], Callable[..., None]] = {GR: reflect_each, LCP: cone_each, QCE: pass_each}
@@ -107,7 +107,7 @@ def _verify_each(batch, first, last, elastic, stopped, velocity):
         if fastest > 0.0:
             residual = max(residual, left / fastest)
         finite = np.all(np.isfinite(normal)) and np.all(np.isfinite(after)) and np.isfinite(gain)
-        elastic.residual[k] = residual if finite and gain <= GAIN else np.inf
+        elastic.residual[k] = residual if finite and gain <= ENERGY_GAIN else np.inf
 
 
 @kernel(inline="always")

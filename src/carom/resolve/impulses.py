@@ -176,6 +176,8 @@ def _stopped(contacts: Contacts, friction: FrictionModel, stage: Impulses, start
     """
     found = friction.stopped(contacts, stage.normal, start, tolerance)
     scale, messages, status = contacts.fastest(), stage.messages, stage.status
+    if tolerance == 0.0 and found.residual <= RESOLVED_RESIDUAL * scale:
+        found = found._replace(converged=True)
     if tolerance == 0.0:
         note = "friction and the law did not agree: the approach that friction causes was stopped inelastically"
         messages = (*messages, note)
@@ -205,6 +207,8 @@ def _joint(
     the target speeds are reduced by the largest factor with which it does not.
     """
     found = friction.joint(contacts, target, start, tolerance)
+    if tolerance == 0.0 and found.residual <= RESOLVED_RESIDUAL * contacts.fastest():
+        found = found._replace(converged=True)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
         found, share = _without_gain(contacts, friction, target, found, gaining, tolerance)

@@ -24,7 +24,7 @@ from ..solvers.qp.box import cone, solve_box, solve_cone, work_of
 from ..solvers.rows import Floats, Ints, rows_from_csr
 from ..solvers.threads import beside
 from ..solvers.thresholds import CLAMP_CONTACTS, HELD_CONTACTS
-from .verify import GAIN, relative_gain
+from .verify import ENERGY_GAIN, relative_gain
 
 if TYPE_CHECKING:
     from .response import Response
@@ -329,7 +329,7 @@ def _resolve_clamped(
     hold = np.linalg.lstsq(unit.T, need[touched], rcond=CLAMP_RANK)[0] / length[held]
     lam[held] = hold + max(0.0, float((-hold / clamp.balance).max())) * clamp.balance
     alone = _flat(contacts, clamp.mine, g, before)
-    return (lam, residual, clean) if np.isfinite(lam).all() and relative_gain(alone, lam) <= GAIN else None
+    return (lam, residual, clean) if np.isfinite(lam).all() and relative_gain(alone, lam) <= ENERGY_GAIN else None
 
 
 def _flat(contacts: Contacts, which: Ints, matrix: sp.csr_matrix, x: Floats) -> Contacts:

@@ -21,9 +21,9 @@ RESOLVED_RESIDUAL = 1e-8
 # Parts of the messages about answers that were replaced.
 NOT_FINITE = "returned impulses that are not finite numbers"
 RAISED = "raised the energy by"
-GAIN = 1e-10  # gain of energy, relative, that is not rounding
-TINY = float(np.finfo(float).tiny)
-ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
+ENERGY_GAIN = 1e-10  # gain of energy, relative, that is not rounding
+TINY_NUMBER = float(np.finfo(float).tiny)
+SPEED_ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
 
 
 def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Impulses:
@@ -45,7 +45,7 @@ def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Im
     if not _finite(result) or not np.isfinite(velocity).all():
         return _replaced(contacts, result, f"{law.name} {NOT_FINITE}")
     gain = relative_gain(contacts, result.normal, result.tangent)
-    if not gain <= GAIN * looser and "KIN" in claims:
+    if not gain <= ENERGY_GAIN * looser and "KIN" in claims:
         return _replaced(contacts, result, f"the answer of {law.name} {RAISED} {gain:.1e} of it")
     if result.residual > 1.0:
         return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
@@ -78,7 +78,7 @@ def gain_of(rows, velocity, normal, tangent):
         for s in range(tangent.shape[1]):
             slip = row_speed(rows, velocity, i, 1 + s) + row_speed(rows, after, i, 1 + s)
             work += 0.5 * tangent[i, s] * (slip + 2.0 * rows.base[i, 1 + s])
-    return work / max(energy, TINY)
+    return work / max(energy, TINY_NUMBER)
 
 
 def _finite(result: Impulses) -> bool:
@@ -91,7 +91,7 @@ def _replaced(contacts: Contacts, result: Impulses, reason: str) -> Impulses:
     low = inelastic(contacts)
     tangent = None if result.tangent is None else np.zeros_like(result.tangent)
     iterations, messages = result.iterations, (*result.messages, *low.messages)
-    if _finite(low) and relative_gain(contacts, low.normal) <= GAIN:
+    if _finite(low) and relative_gain(contacts, low.normal) <= ENERGY_GAIN:
         note = f"{reason}; it was resolved inelastically and without friction"
         status, normal = worse(FINISHED_INELASTICALLY, low.status), low.normal
         return Impulses(normal, tangent, iterations, status, low.residual, (*messages, note))
@@ -119,7 +119,7 @@ def _judged(contacts: Contacts, result: Impulses, left: float, bound: float) -> 
         return result
     residual = max(result.residual, left / scale)
     if residual > bound:
-        residual *= min(1.0, scale * RESOLVED_RESIDUAL / max(_noise(contacts), TINY))
+        residual *= min(1.0, scale * RESOLVED_RESIDUAL / max(_noise(contacts), TINY_NUMBER))
     if residual <= bound or result.status != RESOLVED:
         return replace(result, residual=residual)
     note = f"the equations were solved to a residual of {residual:.1e}"
@@ -137,4 +137,4 @@ def _noise(contacts: Contacts) -> float:
     # The largest `sum |G_i| |x| + |w|` over the normal and tangent rows.
     terms = np.abs(rows.val[:, :, : 1 + contacts.tangent_count]) * x[rows.body][:, :, None]
     sums = (terms.sum(axis=3) * used[:, :, None]).sum(axis=1) + np.abs(rows.base[:, : terms.shape[2]])
-    return ROUNDING * float(sums.max(initial=0.0))
+    return SPEED_ROUNDING * float(sums.max(initial=0.0))

@@ -61,13 +61,13 @@ from .thresholds import (
 )
 
 PLAIN_SWEEPS = 10  # sweeps over a small island before Newton steps
-# Small islands are solved to a share of the tolerance while it costs next to nothing: to FINE where the warm start is
-# worse than the tolerance, by sweeps to ROUGH where it is better. Without these, what is left of forces would
-# accelerate bodies from step to step.
-FINE, ROUGH = 1e-2, 1e-1
+# Small islands are solved to a share of the tolerance while it costs next to nothing: to FINE_SHARE where the warm
+# start is worse than the tolerance, by sweeps to ROUGH_SHARE where it is better. Without these, what is left of forces
+# would accelerate bodies from step to step.
+FINE_SHARE, ROUGH_SHARE = 1e-2, 1e-1
 FINE_WORK = 2e5  # multiplications on such islands in one call, after which the others get the tolerance asked for
-NO_WORK = 1e-12  # work, relative to that of each normal impulse against its own effect, that is rounding
-ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
+WORK_ROUNDING = 1e-12  # work, relative to that of each normal impulse against its own effect, that is rounding
+NEWTON_ATTEMPTS = 4  # Newton solves of an island, each ten times finer: removing their work may raise the residual
 
 
 class Accuracy(NamedTuple):
@@ -222,11 +222,11 @@ def _first_residuals(lay, whole, number, ptr, accuracy):
         residuals[s] = max(residuals[s], distance(lay, whole.projection, weight[p], z[p], u))
     if accuracy.visits:
         _halve_gain(lay, whole, number, works, sizes)
-    rough = ROUGH if accuracy.enough == accuracy.tolerance and accuracy.fine_work > 0.0 else 1.0
+    rough = ROUGH_SHARE if accuracy.enough == accuracy.tolerance and accuracy.fine_work > 0.0 else 1.0
     todo, used = np.empty(count, np.int64), 0
     for s in range(count):
         share = rough if ptr[s + 1] - ptr[s] <= SMALL_ISLAND_CONTACTS else 1.0
-        if residuals[s] > share * accuracy.tolerance or works[s] > NO_WORK * sizes[s]:
+        if residuals[s] > share * accuracy.tolerance or works[s] > WORK_ROUNDING * sizes[s]:
             todo[used] = s
             used += 1
     return residuals, scales, todo[:used]
@@ -238,7 +238,7 @@ def _halve_gain(lay, whole, number, works, sizes):
 
     At an impact it is enough that this is not positive; impulses that bodies at rest keep getting must do no work.
     """
-    gaining, u = works > NO_WORK * sizes, np.empty(len(lay.rows))
+    gaining, u = works > WORK_ROUNDING * sizes, np.empty(len(lay.rows))
     for s in range(len(works)):
         if gaining[s]:
             works[s] *= 0.5
@@ -267,12 +267,14 @@ def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
         if residuals[s] <= enough or by_newton or by_sweeps:
             mine = strided(mine, np.array([0, k])) if k > TINY_ISLAND_CONTACTS else mine
             island = part_of(lay, whole, mine, label)
-            if residuals[s] <= tolerance * (ROUGH if fine else 1.0) or not (by_newton or by_sweeps):
+            if residuals[s] <= tolerance * (ROUGH_SHARE if fine else 1.0) or not (by_newton or by_sweeps):
                 residuals[s] = settled(lay, island)  # a warm start that is good enough must not do work either
-            if fine and residuals[s] > tolerance * ROUGH:
+            if fine and residuals[s] > tolerance * ROUGH_SHARE:
                 # Sweeps in order would break the symmetry of redundant contacts; Newton steps keep it.
                 aim, plain = (
-                    (ROUGH, PLAIN_SWEEPS) if residuals[s] <= tolerance else (FINE, PLAIN_SWEEPS if k == 1 else 0)
+                    (ROUGH_SHARE, PLAIN_SWEEPS)
+                    if residuals[s] <= tolerance
+                    else (FINE_SHARE, PLAIN_SWEEPS if k == 1 else 0)
                 )
                 effort = (fine_work, fine_work - spent)
                 residuals[s], count, work = _solve_small(lay, island, aim * tolerance, plain, effort)
@@ -312,7 +314,7 @@ def _solve_small(lay, island, tolerance, plain, effort):
     if residual > tolerance and len(island.members):
         pattern = pattern_of(island.body, len(island.members))
         cost = multiplications(lay.axes, pattern) + 4.0 * size * len(lay.axes)
-        for _ in range(ATTEMPTS if cost <= effort[0] else 0):
+        for _ in range(NEWTON_ATTEMPTS if cost <= effort[0] else 0):
             systems = min(NEWTON_SYSTEMS, (effort[1] - spent) / cost)
             if systems < 1.0:
                 break

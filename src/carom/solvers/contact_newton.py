@@ -40,11 +40,15 @@ from .contact_island import (
 from .linalg.contact_lu import assemble, eliminate, matrix_room, solve_eliminated
 from .rows import FRICTION, Floats
 
-FIRST, LEAST, MOST = 1e-1, 1e-6, 1.0  # strength of the proximal term: first value and bounds
-UP = 4.0  # factor of the proximal term after a solve that did not settle
-ROUND = 12  # bound on the systems for one proximal term
-FAILURES = 6  # consecutive solves that did not settle, after which the iteration ends
-ALONG = 8  # bound on the trials of the line search
+FIRST_PROXIMAL, LEAST_PROXIMAL, MOST_PROXIMAL = 1e-1, 1e-6, 1.0  # strength of the proximal term: first value and bounds
+# Nearly opposite contacts, whose normals have the cosine -1 + c, converge at a rate of about 1 - c / LEAST_PROXIMAL:
+# after STEADY_SOLVES at the lower bound with a residual of at most STEADY_RESIDUAL tolerances, the bound falls tenfold.
+# With larger residuals a weaker term loses answers that are found without it.
+STEADY_SOLVES, STEADY_RESIDUAL, SMALLEST_PROXIMAL = 20, 1e6, 1e-12
+PROXIMAL_GROWTH = 4.0  # factor of the proximal term after a solve that did not settle
+PROXIMAL_SYSTEMS = 12  # bound on the systems for one proximal term
+FAILED_SOLVES = 6  # consecutive solves that did not settle, after which the iteration ends
+LINE_SEARCH_TRIALS = 8  # bound on the trials of the line search
 
 
 class Proximal(NamedTuple):
@@ -65,9 +69,9 @@ def newton(lay, island, pattern, tolerance, most):
     push(lay, island, z, x)
     least, systems = measure(lay, island, z, x)[0], 0
     best, center = z.copy(), z.copy()
-    strength, failures = FIRST, 0
+    strength, failures, floor, steady = FIRST_PROXIMAL, 0, LEAST_PROXIMAL, 0
     matrix = matrix_room(lay.axes, pattern)
-    while least > tolerance and systems < most and failures < FAILURES:
+    while least > tolerance and systems < most and failures < FAILED_SOLVES:
         enough = max(0.03 * least, 0.1 * tolerance)
         count, found = _solve_proximal(lay, island, pattern, matrix, Proximal(center, strength), enough)
         systems += max(count, 1)  # where no velocity is feasible, impulses grow without a system
@@ -82,10 +86,14 @@ def newton(lay, island, pattern, tolerance, most):
             center[:] = z
             # Weaker after easy solves, stronger after hard ones. A faster rule fails in one pile of seven.
             factor = 0.4 if count <= 3 else 0.7 if count <= 5 else 1.0 if count <= 7 else 2.0
-            strength = min(max(strength * factor, LEAST), MOST)
+            steady = steady + 1 if strength == floor and least <= STEADY_RESIDUAL * tolerance else 0
+            if steady > STEADY_SOLVES:
+                floor, steady = max(0.1 * floor, SMALLEST_PROXIMAL), 0
+            strength = min(max(strength * factor, floor), MOST_PROXIMAL)
         else:
             failures += 1
-            strength = min(strength * UP, MOST)
+            steady = 0
+            strength = min(strength * PROXIMAL_GROWTH, MOST_PROXIMAL)
             x[:] = v
             push(lay, island, center, x)
     z[:] = best
@@ -104,7 +112,7 @@ def _solve_proximal(lay, island, pattern, matrix, term, enough):
     count = 0
     # The speeds after z differ from u by those of `off`.
     while _fastest(lay, island, off) > enough:
-        if count == ROUND:
+        if count == PROXIMAL_SYSTEMS:
             return count, False
         _slopes(lay, island, term, u, q)
         assemble(lay.axes, lay.rows, pattern, island.contacts, island.val, q, matrix)
@@ -115,7 +123,7 @@ def _solve_proximal(lay, island, pattern, matrix, term, enough):
         slope = -_dot(off, step)
         # F(x + t step) . step rises from `slope`, and is zero where the step should end.
         low_t, high_t, at_low, at_high, t = 0.0, 1.0, slope, 0.0, 1.0
-        for attempt in range(ALONG):
+        for attempt in range(LINE_SEARCH_TRIALS):
             for b in range(len(x)):
                 for c in range(len(lay.axes)):
                     x[b, c] = start[b, c] - t * step[b, c]

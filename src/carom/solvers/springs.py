@@ -30,11 +30,11 @@ _A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
 _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
 _STAGES = len(_B)
 OPEN_SPEED = 1e-12  # approach below this share of the fastest of the island counts as none
-_RELAXED = 1e-12  # compression below this share of the one that would store the whole energy counts as none
+_RELAXED_SHARE = 1e-12  # compression below this share of the one that would store the whole energy counts as none
 # Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts.
 STEPS_WORK = 1e6
 COUPLED_SHARE = 3.0  # multiplications with A over those with entries of G up to which speeds are `u0 + A p`
-_LOCATE = 60  # bound on the trial steps for locating one change of r
+_LOCATING_STEPS = 60  # bound on the trial steps for locating one change of r
 
 
 class Springs(NamedTuple):
@@ -279,7 +279,7 @@ def _passed(springs, y, scratch, out):
         if r[i] == 0.0:
             out[i] = -u[i] / speed_floor - 1.0
         else:
-            out[i] = -y[1, i] / (_RELAXED * depth_unit[i])
+            out[i] = -y[1, i] / (_RELAXED_SHARE * depth_unit[i])
             if release[i] != 1.0 and y[1, i] > 0.0:
                 out[i] = (u[i] if r[i] == 1.0 else -u[i]) / speed_floor
         most = max(most, out[i])
@@ -296,7 +296,7 @@ def _switch(springs, y, scratch):
         if r[i] == 0.0:
             if u[i] < -speed_floor:
                 r[i] = 1.0
-        elif y[1, i] <= _RELAXED * depth_unit[i]:
+        elif y[1, i] <= _RELAXED_SHARE * depth_unit[i]:
             y[1, i] = max(y[1, i], 0.0)
             if u[i] >= -speed_floor:
                 y[1, i] = 0.0
@@ -381,7 +381,7 @@ def _locate(springs, y, h, scratch, new, after):
     _separation(springs, y[0], scratch.velocity, scratch.speed)
     _passed(springs, y, scratch, before)
     low, high, side, steps = 0.0, h, 0, 0
-    while steps < _LOCATE and high - low > 1e-15 * h:
+    while steps < _LOCATING_STEPS and high - low > 1e-15 * h:
         part = 1.0
         for i in range(m):
             if after[i] > 1.0 and before[i] < 0.5:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.solvers import packings, reference
 
 from carom import ImpactProblem
-from carom.solvers.qp.box import solve_bounds, solve_cone
+from carom.solvers.qp.box import solve_cone
 from carom.solvers.rows import make_rows
 from carom.solvers.thresholds import DENSE_QP_CONTACTS
 
@@ -62,7 +62,7 @@ def test_bounds_against_all_active_sets(seed, m, kind):
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 3)))
     x0 = rng.normal(size=g.shape[1])
     low, high = packings.bounds_of(kind, m, rng)
-    y, residual = solve_bounds(packings.rows_from(g), g @ x0, low, high)
+    y, residual = packings.solve_bounds(packings.rows_from(g), g @ x0, low, high)
     certified(g, g @ x0, low, high, y, residual)
     expected = reference.by_enumeration(g, g @ x0, low, high)
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
@@ -77,7 +77,7 @@ def test_small_islands_are_always_certified(seed, kind):
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 4)))
     c = g @ rng.normal(size=g.shape[1])
     low, high = packings.bounds_of(kind, m, rng)
-    y, residual = solve_bounds(packings.rows_from(g), c, low, high)
+    y, residual = packings.solve_bounds(packings.rows_from(g), c, low, high)
     assert residual <= CERTIFIED
     certified(g, c, low, high, y, residual)
 
@@ -97,7 +97,7 @@ def test_a_step_without_progress_is_not_the_end(seed):
     high = np.where(rng.random(m) < 0.5, np.inf, rng.uniform(0, 1, m))
     fixed = rng.random(m) < 0.1
     high[fixed] = low[fixed]
-    y, residual = solve_bounds(packings.rows_from(g), c, low, high)
+    y, residual = packings.solve_bounds(packings.rows_from(g), c, low, high)
     certified(g, c, low, high, y, residual)
 
 
@@ -122,7 +122,7 @@ def test_large_islands_against_bounded_least_squares(name, kind):
     assert len(c) > DENSE_QP_CONTACTS
     g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
     low, high = packings.bounds_of(kind, len(c), np.random.default_rng(2))
-    y, residual = solve_bounds(rows, c, low, high)
+    y, residual = packings.solve_bounds(rows, c, low, high)
     certified(g, c, low, high, y, residual)
     if kind == "cone":
         expected = reference.by_nnls(g, x0)
@@ -151,7 +151,7 @@ def test_every_third_contact_twice(kind):
     for problem in (packings.unequal_discs(9, rng), packings.hexagonal(6, rng)):
         rows, c = packings.with_duplicates(problem, rng)
         low, high = packings.bounds_of(kind, len(c), rng)
-        y, residual = solve_bounds(rows, c, low, high)
+        y, residual = packings.solve_bounds(rows, c, low, high)
         assert residual <= CERTIFIED
         certified(packings.dense(rows), c, low, high, y, residual)
 
@@ -164,7 +164,7 @@ def test_a_chain_of_five_thousand_contacts(kind, decades):
     problem = packings.long_chain(5000, rng, decades=decades)
     rows, c = packings.rows_and_speeds(problem)
     low, high = packings.bounds_of(kind, len(c), rng)
-    y, residual = solve_bounds(rows, c, low, high)
+    y, residual = packings.solve_bounds(rows, c, low, high)
     g = problem.contacts.matrix()
     assert residual <= CERTIFIED
     assert reference.residual(g, c, low, high, y) <= CERTIFIED
@@ -173,7 +173,7 @@ def test_a_chain_of_five_thousand_contacts(kind, decades):
 def test_one_contact_is_a_closed_form():
     rows = packings.rows_from(np.array([[2.0, 1.0]]))
     for c, low, high, expected in [(-5.0, 0, np.inf, 1.0), (5.0, 0, np.inf, 0.0), (5.0, -0.3, 0.2, -0.3)]:
-        y, residual = solve_bounds(rows, np.array([c]), np.array([low]), np.array([high]))
+        y, residual = packings.solve_bounds(rows, np.array([c]), np.array([low]), np.array([high]))
         assert y[0] == pytest.approx(expected, abs=1e-15)
         assert residual == 0.0
 
@@ -183,7 +183,7 @@ def test_nothing_to_do(side):
     """c = 0: no impulse at all, of both the dense and the sparse method."""
     rows, c = packings.rows_and_speeds(packings.hexagonal(side, np.random.default_rng(0)))
     for low, high in (packings.bounds_of(kind, len(c), np.random.default_rng(1)) for kind in ("cone", "box")):
-        y, residual = solve_bounds(rows, 0.0 * c, low, high)
+        y, residual = packings.solve_bounds(rows, 0.0 * c, low, high)
         assert not y.any()
         assert residual == 0.0
 
@@ -193,7 +193,7 @@ def test_bounds_that_leave_no_choice(side):
     rng = np.random.default_rng(3)
     rows, c = packings.rows_and_speeds(packings.hexagonal(side, rng))
     fixed = rng.normal(size=len(c))
-    y, residual = solve_bounds(rows, c, fixed, fixed)
+    y, residual = packings.solve_bounds(rows, c, fixed, fixed)
     np.testing.assert_array_equal(y, fixed)
     assert residual == 0.0
 
@@ -251,13 +251,13 @@ def test_warm_starts_change_nothing(name, kind):
     rng = np.random.default_rng(9)
     rows, c = packings.rows_and_speeds(LARGE[name])
     low, high = packings.bounds_of(kind, len(c), rng)
-    cold, _ = solve_bounds(rows, c, low, high)
+    cold, _ = packings.solve_bounds(rows, c, low, high)
     g = packings.dense(rows)
     size = np.abs(LARGE[name].contacts.velocity).max()
     wrong = np.where(cold > low, low, np.minimum(high, low + 1.0))
     for start in (cold, wrong, rng.normal(size=len(c)), np.zeros(len(c)), 1e6 * rng.random(len(c))):
         before = start.copy()
-        y, residual = solve_bounds(rows, c, low, high, start)
+        y, residual = packings.solve_bounds(rows, c, low, high, start)
         np.testing.assert_array_equal(start, before)
         assert residual <= CERTIFIED
         assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * size
@@ -271,9 +271,9 @@ def test_warm_starts_of_small_islands(seed, kind):
     g = rng.normal(size=(m, int(rng.integers(1, m + 1))))
     c, rows = g @ rng.normal(size=g.shape[1]), packings.rows_from(g)
     low, high = packings.bounds_of(kind, m, rng)
-    cold, _ = solve_bounds(rows, c, low, high)
+    cold, _ = packings.solve_bounds(rows, c, low, high)
     for start in (cold, 10.0 * rng.normal(size=m)):
-        y, residual = solve_bounds(rows, c, low, high, start)
+        y, residual = packings.solve_bounds(rows, c, low, high, start)
         assert residual <= CERTIFIED
         assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * np.abs(c).max()
 
@@ -287,11 +287,11 @@ def test_the_order_of_contacts_does_not_matter(name, kind):
     rows, c = packings.rows_and_speeds(problem)
     g = packings.dense(rows)
     low, high = packings.bounds_of(kind, len(c), rng)
-    y, _ = solve_bounds(rows, c, low, high)
+    y, _ = packings.solve_bounds(rows, c, low, high)
     for _ in range(3):
         order = rng.permutation(len(c))
         other = problem.permuted(order).contacts.rows
-        z, _ = solve_bounds(other, c[order], low[order], high[order])
+        z, _ = packings.solve_bounds(other, c[order], low[order], high[order])
         push = g.T @ y - packings.dense(other).T @ z
         assert np.abs(push).max() <= 1e-10 * np.abs(problem.contacts.velocity).max()
 

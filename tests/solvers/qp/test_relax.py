@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.solvers import packings
 from tests.solvers.space_piles import bricks, contacts_of, sphere_line
 
-from carom.solvers.qp.box import solve_bounds
 from carom.solvers.qp.relax import relax
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -28,7 +28,7 @@ def test_relaxing_on_and_on_is_exact(seed, bounded):
     contacts = contacts_of(sphere_line(6, kick=1.0, seed=seed), 0.0)
     m = contacts.count
     high = np.random.default_rng(seed).random(m) * 0.3 if bounded else np.full(m, np.inf)
-    exact, _ = solve_bounds(contacts.rows, contacts.speeds(), np.zeros(m), high)
+    exact, _ = packings.solve_bounds(contacts.rows, contacts.speeds(), np.zeros(m), high)
     y, residual = relaxed(contacts, contacts.speeds(), high, 1e-13, 10_000)
     assert residual <= 2e-13  # the bound, and rounding of speeds of size one
     assert ((y >= 0.0) & (y <= high)).all()

@@ -64,25 +64,8 @@ def solve_cone(rows: Rows, c: Floats, tolerance: float = 0.0, conserve: bool = F
     """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all contacts, and its residual: see `solve_box`."""
     if len(c) <= DENSE_QP_CONTACTS:
         return few_cones(rows, np.require(c, np.float64, ["C", "W"]))  # type: ignore[no-any-return]
-    return _solve_all(rows, cone(c), tolerance, conserve)
-
-
-def solve_bounds(
-    rows: Rows, c: Floats, low: Floats, high: Floats, start: Floats | None = None, tolerance: float = 0.0
-) -> tuple[Floats, float]:
-    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all contacts, and its residual: see `solve_box`.
-
-    `start` is a first guess. Zero must lie within all bounds.
-    """
-    y = np.zeros(len(c)) if start is None else np.array(start, dtype=np.float64)
-    c, low, high = (np.require(v, np.float64, ["C", "W"]) for v in (c, low, high))
-    return _solve_all(rows, Box(c, low, high, y, start is not None), tolerance, False)
-
-
-def _solve_all(rows: Rows, box: Box, tolerance: float, conserve: bool) -> tuple[Floats, float]:
-    if len(box.c) <= DENSE_QP_CONTACTS:
-        return box.y, float(_few(rows, box))
-    return box.y, solve_box(rows, np.arange(len(box.c)), box, work_of(rows), tolerance, conserve)
+    box = cone(c)
+    return box.y, solve_box(rows, np.arange(len(c)), box, work_of(rows), tolerance, conserve)
 
 
 def solve_box(rows: Rows, chosen: Ints, box: Box, work: Work, tolerance: float = 0.0, conserve: bool = False) -> float:
@@ -132,22 +115,14 @@ def _dealt(items: Ints, parts: int) -> list[Ints]:
 @kernel
 def few_cones(rows, c):
     """`solve_cone` over at most DENSE_QP_CONTACTS contacts, in one kernel."""
-    box = Box(c, np.zeros(len(c)), np.full(len(c), np.inf), np.zeros(len(c)), False)
-    residual = _few(rows, box)
-    return box.y, residual
-
-
-@kernel
-def _few(rows, box):
-    """`solve_box` over all of at most DENSE_QP_CONTACTS contacts, in one kernel."""
-    n, chosen = len(rows.touch_ptr) - 1, np.arange(len(box.c))
-    if np.all(box.c == 0.0):
-        for j in chosen:
-            box.y[j] = min(max(0.0, box.low[j]), box.high[j])
-        return 0.0
-    found = islands(rows.body, chosen, np.empty(n, np.int64), np.empty(n, np.int64))
+    n, m = len(rows.touch_ptr) - 1, len(c)
+    box = Box(c, np.zeros(m), np.full(m, np.inf), np.zeros(m), False)
+    if np.all(c == 0.0):
+        return box.y, 0.0
+    found = islands(rows.body, np.arange(m), np.empty(n, np.int64), np.empty(n, np.int64))
     scratch = np.zeros((n, rows.val.shape[3]))
-    return _small(rows, found, 0, len(found.ptr) - 1, box, scratch, DENSE_QP_CONTACTS)
+    residual = _small(rows, found, 0, len(found.ptr) - 1, box, scratch, DENSE_QP_CONTACTS)
+    return box.y, residual
 
 
 @kernel
