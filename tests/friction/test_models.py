@@ -300,3 +300,31 @@ def test_restitution_is_reduced_where_friction_would_gain_energy(model):
             largest += s.contact_work >= -1e-6 * problem.kinetic_energy
     # The share is the largest that keeps the energy, unless Coulomb's law has no solution with a larger one.
     assert 1 < reduced <= largest + 1
+
+
+@pytest.mark.parametrize("model", ["cone", "pyramid"])
+@pytest.mark.parametrize("mu", [0.001, 0.1])
+@pytest.mark.parametrize("spin", [0.13, -0.13])
+def test_nearly_opposite_contacts_are_solved(spin, mu, model):
+    """Two contacts that squeeze a body, with 1 + cos = 1e-7: impulses hundreds of times the momentum, but finite.
+
+    With a proximal term that does not fall, the residual stalls between 1e-7 and 1e-5 of the approach.
+    """
+    row = np.array([-0.15, -0.98, 0.09, -0.05, -0.04, -0.56])
+    off = 1e-4 * np.array([-2.9, 1.8, -2.4, -0.6, 1.4, -1.0])
+    first = [[0.94, -0.17, -0.30, -0.32, -0.01, -1.01], [0.31, 0.04, 0.95, 0.12, -0.03, -0.04]]
+    second = [[-0.97, 0.13, 0.22, -0.25, 0.42, -1.34], [0.20, 0.93, 0.31, -0.30, -0.53, 1.75]]
+    world = np.zeros(6)
+    problem = ImpactProblem.from_blocks(
+        mass=np.ones((1, 6)),
+        bodies=[[0, -1], [0, -1]],
+        rows=[[row, world], [off - row, world]],
+        velocity=[[-0.02, -0.64, 0.20, -0.11, -0.23, spin]],
+        restitution=0.0,
+        friction=mu,
+        tangents=[[[tangent, world] for tangent in tangents] for tangents in (first, second)],
+    )
+    s = solve_impact(problem, "gr", friction_model=model)
+    assert s.status == "resolved" and s.residual <= 1e-10
+    assert s.separation_speed.min() >= -1e-9
+    assert s.kinetic_energy <= problem.kinetic_energy

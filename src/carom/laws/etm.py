@@ -30,7 +30,7 @@ WHOLE_INCREMENT = 1e-9  # share of an increment that does not need another part
 COMPRESSED_SHARE = 1e-3
 SCANNED_CONTACTS = 64  # up to which the fastest approach is found by looking at all contacts, faster than by a heap
 # Compression spreads momentum along a chain by diffusion: a cradle of n balls takes about n^2.5 impulses, 3.7 million
-# for 200 balls. Longer chains are finished inelastically after about four seconds. A contact that is alone takes 2 lam.
+# for 200 balls. Longer chains are finished inelastically after about two seconds. A contact that is alone takes 2 lam.
 MOST_IMPULSES, MOST_IMPULSES_PER_CONTACT = 4_000_000, 300
 
 
