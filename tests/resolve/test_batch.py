@@ -28,6 +28,11 @@ def problems() -> list[ImpactProblem]:
     found.append(ImpactProblem.chain(np.ones(60), rng.normal(size=60)))  # more contacts than a batch takes
     found.append(ImpactProblem.from_matrices([[3, 1], [1, 1]], [[1, 0.5]], [-1, 0.2]))
     found.append(ImpactProblem.from_matrices([1.0], [[1.0], [-1.0]], [0.3], boundary_speed=[-1.0, 0.0]))  # a clamp
+    # Tangents without friction that touch other components than the normal rows.
+    normals, tangents = np.eye(6)[:2] - np.eye(6)[2:4], np.eye(6)[4:]
+    found.append(
+        ImpactProblem.from_matrices(np.ones(6), normals, rng.normal(size=6) - [1, 1, 0, 0, 0, 0], tangents=tangents)
+    )
     found.append(ImpactProblem.from_discs([[0, 0], [2, 0], [1, 1.75]], 1.0, [1, 2, 3], rng.normal(size=(3, 2))))
     return found
 

@@ -450,6 +450,8 @@ class ImpactProblem(Shown):
             return None
         contacts = self.contacts.without_friction()
         rows = contacts.rows
+        if len(rows.touch) != len(self.rows.val):  # tangents touch other bodies than the normal rows
+            return None
         arrays = (rows.body, rows.val, rows.base, rows.diag, rows.touch_ptr, rows.touch, contacts.velocity)
         given = (contacts.shares, self.rows.val, self.block_velocity, mass.values, c[:1])
         # Read-only arrays are another type to Numba.

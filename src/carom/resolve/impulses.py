@@ -176,8 +176,7 @@ def _stopped(contacts: Contacts, friction: FrictionModel, stage: Impulses, start
     """
     found = friction.stopped(contacts, stage.normal, start, tolerance)
     scale, messages, status = contacts.fastest(), stage.messages, stage.status
-    if tolerance == 0.0 and found.residual <= RESOLVED_RESIDUAL * scale:
-        found = found._replace(converged=True)
+    found = _judged(found, friction, scale, tolerance)
     if tolerance == 0.0:
         note = "friction and the law did not agree: the approach that friction causes was stopped inelastically"
         messages = (*messages, note)
@@ -188,6 +187,12 @@ def _stopped(contacts: Contacts, friction: FrictionModel, stage: Impulses, start
     worst = max(found.residual, stage.residual * contacts.approach())
     count = stage.iterations + found.iterations
     return Impulses(found.normal, found.tangent, count, status, worst / scale, messages)
+
+
+def _judged(found: Solved, friction: FrictionModel, scale: float, tolerance: float) -> Solved:
+    """Exact answers have converged up to RESOLVED_RESIDUAL, unless the model has a tolerance below its default."""
+    enough = tolerance == 0.0 and friction.tolerance >= type(friction).tolerance
+    return found._replace(converged=found.converged or (enough and found.residual <= RESOLVED_RESIDUAL * scale))
 
 
 def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
@@ -207,8 +212,7 @@ def _joint(
     the target speeds are reduced by the largest factor with which it does not.
     """
     found = friction.joint(contacts, target, start, tolerance)
-    if tolerance == 0.0 and found.residual <= RESOLVED_RESIDUAL * contacts.fastest():
-        found = found._replace(converged=True)
+    found = _judged(found, friction, contacts.fastest(), tolerance)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
         found, share = _without_gain(contacts, friction, target, found, gaining, tolerance)
