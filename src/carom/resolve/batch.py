@@ -95,7 +95,8 @@ def _verify_each(batch, first, last, elastic, stopped, velocity):
         normal, residual = elastic.normal[a:b], elastic.residual[k]
         if c < 1.0:
             for i in range(a, b):
-                elastic.normal[i] = (1.0 - c) * stopped.normal[i] + c * elastic.normal[i]
+                mixed = (1.0 - c) * stopped.normal[i] + c * elastic.normal[i]
+                elastic.normal[i] = mixed if c > 0.0 else stopped.normal[i]  # the sum would lose the sign of a zero
             residual = max(residual, stopped.residual[k])
             if c == 0.0:
                 elastic.iterations[k] = stopped.iterations[k]
