@@ -445,8 +445,9 @@ class ImpactProblem(Shown):
     def pieces(self) -> Pieces | None:
         """The arrays of a problem that can be part of a `Batch`, else None."""
         c, mass = self.restitution, self.mass
-        few = self.contact_count <= DENSE_QP_CONTACTS and isinstance(mass, DiagonalMass)
-        if not few or self.frictional or self.speed_exponent or (c != c[0]).any():
+        if not isinstance(mass, DiagonalMass) or self.contact_count > DENSE_QP_CONTACTS:
+            return None
+        if self.frictional or self.speed_exponent or (c != c[0]).any():
             return None
         contacts = self.contacts.without_friction()
         rows = contacts.rows

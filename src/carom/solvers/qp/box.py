@@ -63,7 +63,7 @@ def work_of(rows: Rows) -> Work:
 def solve_cone(rows: Rows, c: Floats, tolerance: float = 0.0, conserve: bool = False) -> tuple[Floats, float]:
     """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all contacts, and its residual: see `solve_box`."""
     if len(c) <= DENSE_QP_CONTACTS:
-        return few_cones(rows, np.require(c, np.float64, ["C", "W"]))  # type: ignore[no-any-return]
+        return few_cones(rows, np.require(c, np.float64, ["C", "W"]))
     box = cone(c)
     return box.y, solve_box(rows, np.arange(len(c)), box, work_of(rows), tolerance, conserve)
 
