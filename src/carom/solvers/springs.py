@@ -60,7 +60,8 @@ class Scratch(NamedTuple):
     stage: Floats  # (2, m)
     velocity: Floats  # (bodies, d)
     speed: Floats  # (m,) u
-    error: Floats  # (2, m)
+    flat: Floats  # (stages, 2 m) the same memory as `slope`
+    sums: Floats  # (3, 2 m) sums over the stages
 
 
 @kernel(inline="always")
@@ -230,14 +231,14 @@ def _rates(springs, y, scratch, out):
 
 
 @lean
-def _combined(weight, stages, slope, q, out):
-    """`out = sum_j weight[j] slope[j, q]` over the stages, contact by contact in the innermost loop, for SIMD."""
+def _combined(weight, stages, slope, out):
+    """`out = sum_j weight[j] slope[j]` (2 m,) over the stages, with the contacts in the innermost loop, for SIMD."""
     for i in range(len(out)):
-        out[i] = weight[0] * slope[0, q, i]
+        out[i] = weight[0] * slope[0, i]
     for j in range(1, stages):
         if weight[j] != 0.0:
             for i in range(len(out)):
-                out[i] += weight[j] * slope[j, q, i]
+                out[i] += weight[j] * slope[j, i]
 
 
 @lean
@@ -248,21 +249,22 @@ def _step(springs, y, h, scratch, out):
     compression that would store the whole energy: `unit` holds both scales.
     """
     slope, stage, unit, m = scratch.slope, scratch.stage, springs.unit, len(scratch.speed)
+    total, high, low = scratch.sums[0], scratch.sums[1], scratch.sums[2]
     for s in range(1, _STAGES):
+        _combined(_A[s], s, scratch.flat, total)
         for q in range(2):
-            _combined(_A[s], s, slope, q, stage[q])
             for i in range(m):
-                stage[q, i] = y[q, i] + h * stage[q, i]
+                stage[q, i] = y[q, i] + h * total[q * m + i]
         _rates(springs, stage, scratch, slope[s])
-    five, three, high, low = 0.0, 0.0, scratch.error[0], scratch.error[1]
+    five, three = 0.0, 0.0
+    _combined(_B, _STAGES, scratch.flat, total)
+    _combined(_E5, _STAGES, scratch.flat, high)
+    _combined(_E3, _STAGES, scratch.flat, low)
     for q in range(2):
-        _combined(_B, _STAGES, slope, q, stage[q])
-        _combined(_E5, _STAGES, slope, q, high)
-        _combined(_E3, _STAGES, slope, q, low)
         for i in range(m):
-            out[q, i] = y[q, i] + h * stage[q, i]
-            five += (high[i] / unit[q, i]) ** 2
-            three += (low[i] / unit[q, i]) ** 2
+            out[q, i] = y[q, i] + h * total[q * m + i]
+            five += (high[q * m + i] / unit[q, i]) ** 2
+            three += (low[q * m + i] / unit[q, i]) ** 2
     _separation(springs, out[0], scratch.velocity, scratch.speed)
     if five == 0.0 and three == 0.0:
         return 0.0
@@ -328,7 +330,9 @@ def _integrate(springs, tolerance, bound):
     m = len(springs.boundary)
     y, new, after = np.zeros((2, m)), np.zeros((2, m)), np.zeros(m)
     x, u = springs.velocity.copy(), np.zeros(m)
-    scratch = Scratch(np.zeros(m), np.zeros((_STAGES, 2, m)), np.zeros((2, m)), x, u, np.zeros((2, m)))
+    slope = np.zeros((_STAGES, 2, m))
+    flat, sums = slope.reshape((_STAGES, 2 * m)), np.zeros((3, 2 * m))
+    scratch = Scratch(np.zeros(m), slope, np.zeros((2, m)), x, u, flat, sums)
     _separation(springs, y[0], x, u)
     start = u.copy()
     # Twice the energy that the approaching contacts would absorb one by one.
