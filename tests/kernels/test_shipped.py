@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from carom.kernels import files, shipped
+from carom.kernels import files, processor, shipped
+from carom.kernels.notice import short
 
 from .test_cache import LONG
 
@@ -53,22 +54,28 @@ else:
     shipping.top(np.full(3, factor))
     print(json.dumps([sum(shipping.top.stats.cache_misses.values()), compile_seconds() > 0.0, shipped.unsuitable()]))
 """
+ANNOUNCED = "carom: compiling kernels (once; kept in {}{})\n"
 BASELINE = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "", "PYTHONHASHSEED": "0"}
 pytestmark = pytest.mark.skipif(
-    shipped._target()[0].partition("-")[0] != "x86_64" or "+avx2" not in shipped._target()[2].split(","),
+    processor.target()[0].partition("-")[0] != "x86_64" or bool(processor.missing_features("x86-64-v3")),
     reason="the kernels of these tests are built for x86-64-v3",
 )
 
 
-def run(home, task, folder, **variables):
+def start(home, task, folder, source=SOURCE, **variables):
     """A process whose user's cache lies in `home`."""
-    source = home.parent / "source"
-    source.mkdir(exist_ok=True)
-    (source / "shipping.py").write_text(SOURCE)
-    paths = os.pathsep.join([str(source), *filter(None, sys.path)])
-    environment = {**os.environ, "CAROM_CACHE_DIR": str(home), "PYTHONPATH": paths, "CAROM_QUIET": "1", **variables}
-    command = [sys.executable, "-c", PROCESS, task, str(folder), "2.0"]
-    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+    modules = home.parent / "source"
+    modules.mkdir(exist_ok=True)
+    (modules / "shipping.py").write_text(source)
+    paths = os.pathsep.join([str(modules), *filter(None, sys.path)])
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "CAROM_"))}
+    environment = {**inherited, "CAROM_CACHE_DIR": str(home), "PYTHONPATH": paths, **variables}
+    command = [sys.executable, "-B", "-c", PROCESS, task, str(folder), "2.0"]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+
+
+def run(*args, **variables):
+    return start(*args, **variables).stdout
 
 
 def contents(folder):
@@ -107,15 +114,54 @@ def test_a_damaged_file_is_compiled_and_left_as_it_is(wheel, tmp_path):
     assert contents(damaged) == before
     # The kernel that was compiled is linked to the large one of the package, and is asked first from now on.
     (own,) = contents(tmp_path / "home" / "kernels")
-    assert own.startswith("shipping.top-") and own not in before
+    assert own.startswith("shipping.top-") and own in before
     assert next(iter(files.read(tmp_path / "home" / "kernels" / own)[0]["links"])) in before
     assert json.loads(run(tmp_path / "home", "call", damaged)) == [0, False, ""]
 
 
 def test_below_the_baseline_kernels_are_compiled(wheel, tmp_path):
-    misses, compiled, reason = json.loads(run(tmp_path / "home", "call", wheel, NUMBA_CPU_NAME="generic"))
-    assert (misses, compiled) == (1, True)
-    assert reason.startswith("those of the package need a processor with") and "avx2" in reason
+    below = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "+sse3"}
+    compiled_and_announced(wheel, tmp_path, "those of the package need a processor with cx16, sahf, popcnt", **below)
+
+
+def test_with_another_numba_kernels_are_compiled(wheel, tmp_path):
+    other = tmp_path / "wheel"
+    other.mkdir()
+    for name, content in contents(wheel).items():
+        (other / name).write_bytes(content)
+    facts = json.loads((wheel / shipped.FACTS).read_text())
+    (other / shipped.FACTS).write_text(json.dumps({**facts, "Numba": "0.1"}))
+    compiled_and_announced(other, tmp_path, "those of the package are for Numba 0.1, and this is ")
+
+
+def test_kernels_of_the_host_are_compiled_where_they_are_asked_for(wheel, tmp_path):
+    reason = "those of the package are for x86-64-v3, and CAROM_NATIVE asks for this processor"
+    compiled_and_announced(wheel, tmp_path, reason, CAROM_NATIVE="1")
+
+
+def compiled_and_announced(wheel, tmp_path, reason, **variables):
+    """All three kernels are compiled, which one line says; a second process compiles nothing; the wheel is as before."""
+    before = contents(wheel)
+    first = start(tmp_path / "home", "call", wheel, **variables)
+    misses, compiled, said = json.loads(first.stdout)
+    assert (misses, compiled) == (1, True) and said.startswith(reason)
+    folder = tmp_path / "home" / "kernels"
+    assert first.stderr == ANNOUNCED.format(short(folder), f"; {said}")
+    assert len(contents(folder)) == 3
+    second = start(tmp_path / "home", "call", wheel, **variables)
+    assert (json.loads(second.stdout), second.stderr) == ([0, False, said], "")
+    assert contents(wheel) == before
+
+
+def test_an_edited_kernel_and_its_callers_are_compiled(wheel, tmp_path):
+    before = contents(wheel)
+    edited = SOURCE.replace("2.0 * y + y * y", "3.0 * y + y * y")
+    first = start(tmp_path / "home", "call", wheel, edited)
+    assert json.loads(first.stdout) == [1, True, ""]
+    assert first.stderr == ANNOUNCED.format(short(tmp_path / "home" / "kernels"), "")
+    names = sorted(name.partition("-")[0] for name in contents(tmp_path / "home" / "kernels"))
+    assert names == ["shipping.expression", "shipping.top"]  # the third is that of the package
+    assert contents(wheel) == before
 
 
 @pytest.mark.parametrize("what", ["Python", "Numba", "llvmlite", "system"])
@@ -133,4 +179,4 @@ def test_without_a_build_there_is_nothing_to_explain(monkeypatch):
     monkeypatch.setattr(files, "SHIPPED", Path("none"))
     assert shipped.built.__wrapped__() == {}
     monkeypatch.setattr(shipped, "built", dict)
-    assert shipped.unsuitable.__wrapped__() == "" and shipped.shipped_key.__wrapped__() is None
+    assert shipped.unsuitable.__wrapped__() == "" and not shipped.serve()

@@ -33,7 +33,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 from ..errors import ProblemError
-from . import files, hooks, linking, shipped
+from . import files, hooks, linking, processor, shipped
 from .digest import dependencies, options_text
 from .files import cache_folder
 from .nested import is_nested, nested, separate_versions
@@ -179,6 +179,8 @@ class KernelCache(_Cache):  # type: ignore[misc]
             if not data.library.has_dynamic_globals:
                 facts = {"seconds": round(_clock.last, 2), "needs": _called(data), "links": linking.links(data)}
                 facts["nested"] = is_nested()
+                if processor.is_for_host(data.library):
+                    facts["host"] = processor.target()
                 linking.separate(data, path.name)
                 # Without the listing of types, which is text for readers and contains addresses.
                 content = tuple("" if isinstance(part, str) else part for part in data._reduce())
@@ -219,15 +221,12 @@ class KernelCache(_Cache):  # type: ignore[misc]
         parts = (name_of(self.function), self.options, signature, dependencies(self.function))
         ending = files.NESTED if is_nested() else files.SUFFIX
 
-        def file(folder: Path, key: str) -> Path:
-            text = "\n".join([key, *parts])
-            return files.existing(folder / f"{self._file_name()}-{files.digest(text)}{ending}")
-
-        folder, shipped_key = cache_folder(), shipped.shipped_key()
-        mine = file(folder, shipped.key()) if folder else None
-        if own or shipped_key is None or (mine and mine.exists()):
+        name = f"{self._file_name()}-{files.digest(chr(10).join([shipped.key(), *parts]))}{ending}"
+        folder = cache_folder()
+        mine = files.existing(folder / name) if folder else None
+        if own or (mine and mine.exists()) or not shipped.serve():
             return mine
-        theirs = file(files.SHIPPED, shipped_key)
+        theirs = files.existing(files.SHIPPED / name)
         return theirs if theirs.exists() else mine
 
     def _file_name(self) -> str:
@@ -241,6 +240,8 @@ def _load(path: Path, found: tuple[dict[str, Any], bytes], target_context: Any) 
     """The kernel of a file, after the kernels that it is linked to; None if it or one of them cannot be loaded."""
     if path not in _loaded:
         try:
+            if tuple(found[0].get("host", processor.target())) != processor.target():
+                return None  # a cache folder that machines share
             for name, symbol in found[0]["links"].items():
                 other = _beside(path, name)
                 linked = _loaded.get(other) or _load(other, files.read(other) or ({}, b""), target_context)
@@ -303,6 +304,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
                 notice().begin()
             if not self.stack:
                 _use_short_message(True)
+                processor.marking = True
                 self.collects = gc.isenabled()
                 gc.disable()  # saves about a tenth of the time of compiling
             self.stack.append([process_time(), 0.0, config.SLP_VECTORIZE])
@@ -318,6 +320,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
                 self.stack[-1][1] += took
             else:
                 _use_short_message(False)
+                processor.marking = False
                 if self.collects:
                     gc.enable()
             if tuple(event.data["args"]) not in event.data["dispatcher"].overloads:  # it has failed
@@ -328,6 +331,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
 _SLP = config.SLP_VECTORIZE  # for all kernels, by the environment variable NUMBA_SLP_VECTORIZE
 _clock = _Clock()
 event.register("numba:compile", _clock)
+processor.install(shipped.preferred)
 
 
 # ---- the message of an assignment between arrays of different shapes

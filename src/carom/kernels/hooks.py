@@ -10,6 +10,7 @@ A version of Numba that lacks one of them gets plain kernels of Numba: compiled 
 | `FunctionIdentity._unique_ids` | symbols that differ between processes (`linking.py`) |
 | `CompileResult._reduce`, `_rebuild` | what is written to disk and read |
 | `codegen._create_empty_module`, `library._final_module`, `_shared_module` | one copy of large kernels (`linking.py`) |
+| `codegen.CPUCodeLibrary.add_ir_module` | one processor for all machines (`processor.py`) |
 | `arrayobj.raise_with_shape_context` | a message that compiles fast; without it Numba's own |
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 
 from numba.core import caching, compiler
 from numba.core.bytecode import FunctionIdentity
-from numba.core.codegen import CPUCodegen
+from numba.core.codegen import CPUCodegen, CPUCodeLibrary
 
 _fits: dict[type, bool] = {}  # by the class of dispatchers: kernels are many, and the answer is one
 
@@ -48,3 +49,4 @@ def _checks(dispatcher: Any) -> Iterator[tuple[str, bool]]:
     for name in ("_reduce", "_rebuild"):
         yield f"CompileResult.{name}", callable(getattr(compiler.CompileResult, name, None))
     yield "codegen._create_empty_module", callable(getattr(CPUCodegen, "_create_empty_module", None))
+    yield "CPUCodeLibrary.add_ir_module", callable(getattr(CPUCodeLibrary, "add_ir_module", None))

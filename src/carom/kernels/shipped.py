@@ -10,7 +10,6 @@ touched or removed.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from functools import cache
 from itertools import count
@@ -23,43 +22,33 @@ from numba.core import config
 from numba.core.bytecode import FunctionIdentity
 from numba.np.ufunc import array_exprs  # type: ignore[attr-defined]
 
-from . import files, linking, operators
+from . import files, linking, operators, processor
 
 FACTS = "built.json"
-# Features of processors by their names in LLVM. x86-64-v3: Intel since 2013, AMD since 2015.
-BASELINES = {
-    "x86-64-v3": (
-        *("cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"),  # these are x86-64-v2
-        *("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"),
-    ),
-    "x86-64": (),
-    "generic": (),  # any other architecture
-}
+# As they are when this package is imported: compiling a kernel changes some of them.
+_SETTINGS = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.USING_SVML)
 
 
-def key(processor: tuple[str, str] | None = None) -> str:
-    """All that machine code depends on besides its source, for a processor (name, features) or that of this process.
+@cache
+def key() -> str:
+    """All that machine code depends on besides its source.
 
     Python counts by its byte code, which no patch release changes. NumPy's version does not count, as it does not in
     Numba's own cache: arrays reach machine code in a structure of Numba.
     """
-    settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK, config.USING_SVML)
-    built_in = (linking.SMALL, operators.VERSION, str(settings), config.DEBUGINFO_DEFAULT)
-    return repr((built_in, *_versions().values(), processor or _target()[1:]))
+    built_in = (linking.SMALL, operators.VERSION, str(_SETTINGS), config.DEBUGINFO_DEFAULT)
+    wanted = processor.baseline(preferred())
+    return repr((built_in, *_versions().values(), wanted or processor.target()[1:]))
 
 
-@cache
-def _target() -> tuple[str, str, str]:
-    """Architecture with system, name of the processor and its features, by which LLVM generates code."""
-    from numba.core.registry import cpu_target
-
-    triple, name, features = cpu_target.target_context.codegen().magic_tuple()
-    return re.sub(r"[\d.]+$", "", triple), name, features  # macOS ends it with its version
+def preferred() -> str:
+    """The baseline of the shipped kernels."""
+    return str(built().get("baseline", ""))
 
 
 def _versions() -> dict[str, str]:
     versions = {"Python": sys.implementation.cache_tag, "Numba": numba.__version__, "llvmlite": llvmlite.__version__}
-    return {**versions, "system": _target()[0]}
+    return {**versions, "system": processor.target()[0]}
 
 
 @cache
@@ -78,19 +67,20 @@ def unsuitable() -> str:
     for what, here in _versions().items():
         if built() and built()[what] != here:
             return f"those of the package are for {what} {built()[what]}, and this is {here}"
-    features = _target()[2].split(",")
-    missing = [name for name in BASELINES.get(built().get("baseline", ""), ()) if f"+{name}" not in features]
-    return f"those of the package need a processor with {', '.join(missing)}" if missing else ""
+    if preferred() in processor.BASELINES and (missing := processor.missing_features(preferred())):
+        return f"those of the package need a processor with {', '.join(missing)}"
+    if built() and processor.baseline(preferred()) != preferred():
+        return f"those of the package are for {preferred()}, and {processor.NATIVE_VARIABLE} asks for this processor"
+    return ""
 
 
-@cache
-def shipped_key() -> str | None:
-    """The key of the shipped kernels if this process can use them."""
-    return key((built()["baseline"], "")) if built() and not unsuitable() else None
+def serve() -> bool:
+    """Whether there are shipped kernels that this process can use."""
+    return bool(built()) and not unsuitable()
 
 
 def build(folder: Path, families: list[str]) -> None:
-    """Compiles the kernels of some families, or of all, for the processor that NUMBA_CPU_NAME names, into a folder.
+    """Compiles the kernels of some families, or of all, for the baseline, into a folder.
 
     One process compiles all of them in the order of the manifest, and symbols are numbered from a digest on, so that
     two builds give the same bytes (given PYTHONHASHSEED). The user's cache must be empty.
@@ -110,7 +100,7 @@ def build(folder: Path, families: list[str]) -> None:
     for path in kernels:
         facts, code = files.read(path) or ({}, b"")
         files.write(folder / path.name, {**facts, "seconds": 0.0}, code)  # the time it took differs in each build
-    facts = {**_versions(), "baseline": _target()[1], "kernels": len(kernels)}
+    facts = {**_versions(), "baseline": processor.baseline(), "kernels": len(kernels)}
     (folder / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 

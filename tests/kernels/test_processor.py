@@ -1,0 +1,99 @@
+"""Kernels are compiled for a baseline: the same instructions and the same bits on every machine that has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+from carom.kernels import files, kernel, processor
+
+# A sum in any order and a loop of Numba itself inside of it, on a machine that the environment describes.
+PROCESS = r"""
+import json, re, sys
+import numpy as np
+from carom.kernels import kernel, processor
+
+@kernel(fastmath={"reassoc", "contract"})
+def product(x, y):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * y[i]
+    return total + np.sqrt(x).sum()
+
+x, y = np.random.default_rng(7).random((2, 1001))
+values = [product(x[k:], y[k:]) for k in range(10)]
+(code,) = product.inspect_asm().values()
+code = code.partition("\nNRT_")[0]  # Numba's reference counts, without arithmetic, are those of the host
+instructions = [re.sub(r"[$]?_Z\w+|[^\s]*const[^,]*", "", line) for line in code.splitlines() if line.startswith("\t")]
+instructions = [line for line in instructions if not line.startswith("\t.")]
+print(json.dumps([processor.baseline(), values, instructions]))
+"""
+V3 = ",".join(f"+{name}" for name in processor.BASELINES["x86-64-v3"])
+ROUNDING = 1001 * 2.3e-16  # of the 1001 positive terms of a sum, in the worst order
+WIDE = f"{V3},+avx512f,+avx512vl,+avx512dq"
+
+pytestmark = pytest.mark.skipif(
+    processor.target()[0].partition("-")[0] != "x86_64" or bool(processor.missing_features("x86-64-v3")),
+    reason="only x86-64-v3 runs the kernels of these tests",
+)
+
+
+def on(tmp_path, **variables):
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "CAROM_"))}
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = {**inherited, "PYTHONPATH": paths, "CAROM_CACHE_DIR": str(tmp_path), "CAROM_QUIET": "1", **variables}
+    done = subprocess.run([sys.executable, "-c", PROCESS], env=environment, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def test_every_machine_with_the_baseline_runs_the_same_instructions(tmp_path):
+    host = on(tmp_path / "host")
+    assert host[0] == "x86-64-v3"
+    for number, (name, features) in enumerate([("haswell", V3), ("skylake-avx512", WIDE), ("x86-64-v3", "")]):
+        assert on(tmp_path / str(number), NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features) == host
+    # A machine without the baseline has narrower vectors and rounds each product: its sum has other bits.
+    baseline, values, instructions = on(tmp_path / "old", NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="+sse4.2")
+    assert baseline == "x86-64" and values != host[1] and instructions != host[2]
+    assert values == pytest.approx(host[1], rel=ROUNDING)
+
+
+def test_the_code_of_the_host_is_an_option(tmp_path):
+    baseline, values, _ = on(tmp_path, CAROM_NATIVE="1")
+    assert baseline == ""
+    assert values == pytest.approx(on(tmp_path)[1], rel=ROUNDING)
+
+
+def test_functions_outside_of_kernels_are_compiled_for_the_host(tmp_path, monkeypatch):
+    monkeypatch.setattr("carom.kernels.cache_folder", lambda: tmp_path)
+
+    def doubled(x):
+        return 2.0 * x
+
+    plain, own = numba.njit(doubled), kernel(doubled)
+    assert plain(2.0) == own(2.0) == 4.0
+    libraries = [next(iter(function.overloads.values())).library for function in (plain, own)]
+    assert [processor.is_for_host(library) for library in libraries] == [True, False]
+
+
+def test_a_kernel_that_contains_code_of_the_host_serves_this_host_alone(tmp_path, monkeypatch):
+    """Numba compiles its own functions once per process, here for the host, before the kernel needs one of them."""
+    monkeypatch.setattr("carom.kernels.cache_folder", lambda: tmp_path)
+    source = "def median(x):\n    return np.median(x)\n"
+    module = {"np": np, "__name__": __name__}
+    exec(source, module)
+    assert numba.njit(module["median"])(np.arange(5.0)) == 2.0
+    assert kernel(module["median"])(np.arange(5.0)) == 2.0
+    facts = [files.read(path)[0] for path in tmp_path.glob("*.kernel")]
+    assert [tuple(fact["host"]) for fact in facts] == [processor.target()]
+    again = kernel(module["median"])
+    assert again(np.arange(5.0)) == 2.0 and not again.stats.cache_misses
+    monkeypatch.setattr(processor, "target", lambda: ("x86_64", "another", ""))
+    monkeypatch.setattr("carom.kernels._loaded", {})
+    other = kernel(module["median"])
+    assert other(np.arange(5.0)) == 2.0 and other.stats.cache_misses
