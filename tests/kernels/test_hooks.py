@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numba
 import pytest
 from numba.core import caching, compiler
 from numba.core.bytecode import FunctionIdentity
-from numba.core.codegen import CPUCodegen
+from numba.core.codegen import CPUCodegen, CPUCodeLibrary
 
 from carom import kernels
 from carom.kernels import KernelCache, hooks, kernel
@@ -45,6 +48,7 @@ def test_a_dispatcher_without_one(name):
         (compiler.CompileResult, "_reduce", "CompileResult._reduce"),
         (compiler.CompileResult, "_rebuild", "CompileResult._rebuild"),
         (CPUCodegen, "_create_empty_module", "codegen._create_empty_module"),
+        (CPUCodeLibrary, "add_ir_module", "CPUCodeLibrary.add_ir_module"),
     ],
 )
 def test_kernels_are_plain_where_numba_lacks_one(monkeypatch, tmp_path, owner, name, said):
@@ -65,3 +69,25 @@ def test_a_kernel_that_cannot_be_written_is_right(monkeypatch, tmp_path):
     monkeypatch.setattr("carom.kernels.linking.links", lambda compiled: compiled.library._no_such_module)
     assert kernel(squared)(3.0) == 9.0
     assert not list(tmp_path.glob("*.kernel"))
+
+
+def test_kernels_do_not_import_scipys_linear_algebra_unless_they_use_it():
+    """Numba asks for it before its first kernel; products of matrices still find it."""
+    program = """
+import sys
+import numpy as np
+from carom.kernels import kernel
+
+@kernel
+def halved(x):
+    return 0.5 * x.sum()
+
+@kernel
+def product(a, b):
+    return np.dot(a, b)
+
+a = np.arange(4.0).reshape(2, 2)
+assert halved(a) == 3.0 and "scipy.linalg" not in sys.modules
+assert (product(a, a) == a @ a).all()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)

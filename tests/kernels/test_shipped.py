@@ -140,7 +140,7 @@ def test_kernels_of_the_host_are_compiled_where_they_are_asked_for(wheel, tmp_pa
 
 
 def compiled_and_announced(wheel, tmp_path, reason, **variables):
-    """All three kernels are compiled, which one line says; a second process compiles nothing; the wheel is as before."""
+    """One line announces the three kernels; a second process compiles nothing, and the wheel stays as it was."""
     before = contents(wheel)
     first = start(tmp_path / "home", "call", wheel, **variables)
     misses, compiled, said = json.loads(first.stdout)

@@ -8,7 +8,7 @@ import pytest
 
 from carom import ProblemError
 from carom.build import build
-from carom.scenes import SCENES
+from carom.scenes import SCENES, SCENES_2D
 
 NUMBERS = [math.nan, math.inf, -math.inf, 1e300, -1e300, True, "3", "x", b"3", [], {}, 1j]
 SIGNED = {  # numbers that may be negative
@@ -54,3 +54,9 @@ def test_a_mesh_that_is_open_or_missing_is_refused(scene, tmp_path):
     for mesh, wanted in ((path, "an open mesh"), (tmp_path / "none.obj", "an existing file")):
         with pytest.raises(ProblemError, match=wanted):
             build(entry(**{**entry.small, "mesh": str(mesh)}))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_each_scene_is_listed_with_those_of_its_dimension(scene):
+    entry = SCENES[scene]
+    assert entry(**entry.small).dimension == (2 if scene in SCENES_2D else 3)

@@ -56,12 +56,7 @@ class Check:
 def check_run(run: Trajectory, bounds: Mapping[str, float] | None = None) -> list[Check]:
     """All checks of a run. `bounds` replaces bounds of BOUNDS by name."""
     given = dict(bounds or {})
-    for name, bound in given.items():
-        if name not in BOUNDS:
-            raise ProblemError.unknown("bound", name, BOUNDS)
-        if not (np.isfinite(bound) and bound >= 0.0):
-            raise ProblemError(f"bound of {name}", bound, "a finite number from 0 up")
-    whole = {**BOUNDS, **given}
+    whole = all_bounds(given)
     return [
         _energy(run, whole["energy"] if "energy" in given else _energy_bound(run)),
         _drift("momentum", momentum_drift(run), whole["momentum"]),
@@ -71,6 +66,16 @@ def check_run(run: Trajectory, bounds: Mapping[str, float] | None = None) -> lis
         _outcomes(run),
         _residual(run),
     ]
+
+
+def all_bounds(given: Mapping[str, float]) -> dict[str, float]:
+    """BOUNDS with some of them replaced."""
+    for name, bound in given.items():
+        if name not in BOUNDS:
+            raise ProblemError.unknown("bound", name, BOUNDS)
+        if not (np.isfinite(bound) and bound >= 0.0):
+            raise ProblemError(f"bound of {name}", bound, "a finite number from 0 up")
+    return {**BOUNDS, **given}
 
 
 def _is_tower(run: Trajectory) -> bool:

@@ -33,22 +33,25 @@ def check(
     """Check energy, momentum, overlap and symmetry of a run against bounds, and the residual of every step against the
     tolerance of the run. Exit code 1 if a check fails.
     """
-    from ..analysis.checks import check_run
+    from ..analysis.checks import all_bounds, check_run
     from ..trajectory import Trajectory
     from .compiling import compile_notice
 
     given = {"energy": energy, "momentum": momentum, "overlap": overlap, "symmetry": symmetry}
     bounds = {name: bound for name, bound in given.items() if bound is not None}
     with Trajectory(file) as run, compile_notice():
-        checks = check_run(run, bounds)
-        title = f"{run.name}, law {run.law}, {count_text(run.count, 'body', 'bodies')}, "
-        title += f"{run.last.step:,} steps to time {run.last.time:g}"
+        all_bounds(bounds)  # refuses bad ones
         finished = run.finished
+        if not json:  # before the work, which loads kernels
+            title = f"{run.name}, law {run.law}, {count_text(run.count, 'body', 'bodies')}, "
+            title += f"{run.last.step:,} steps to time {run.last.time:g}" + ("" if finished else " (unfinished)")
+            out().print(title, markup=False, style="bold")
+        checks = check_run(run, bounds)
     found = checks_as_dict(checks)
     if json:
         print(as_json({"file": str(file), "finished": finished, **found}))
     else:
-        _show(checks, title + ("" if finished else " (unfinished)"))
+        _show(checks)
     if not found["passed"]:
         raise typer.Exit(FAILED)
 
@@ -65,9 +68,8 @@ def show_verdict(console: Console, checks: list[Check]) -> None:
     console.print(f"[bold red]FAIL[/]: {', '.join(failed)}" if failed else "[green]all checks pass[/]")
 
 
-def _show(checks: list[Check], title: str) -> None:
+def _show(checks: list[Check]) -> None:
     console = out()
-    console.print(title, markup=False, style="bold")
     if console.width >= WIDE:
         console.print(_table(checks, notes=True))
     else:

@@ -53,17 +53,25 @@ def doctor(json: bool = typer.Option(False, "--json", help="Print JSON instead o
     from .compiling import compile_notice
     from .warmup import compiled_families
 
+    facts = {**_versions(), **_threads()}
+    if not json:  # before the tests, which load kernels
+        _show_facts(out(), facts)
     with compile_notice() as compiled:
         tests = self_tests()
     families = compiled_families()
-    facts = {**_versions(), **_threads(), **_kernels(compiled.kernels)}
+    kernel_facts = _kernels(compiled.kernels)
     failed = [t.law for t in tests if not t.passed]
     if json:
         kernels = {name: {"compiled": have, "kernels": all_} for name, (have, all_) in families.items()}
         self_test = [vars(t) for t in tests]
-        print(as_json({"facts": facts, "families": kernels, "self_test": self_test, "passed": not failed}))
+        print(
+            as_json(
+                {"facts": {**facts, **kernel_facts}, "families": kernels, "self_test": self_test, "passed": not failed}
+            )
+        )
     else:
-        _show(out(), {**facts, **_compiled(families)}, tests)
+        _show_facts(out(), {**kernel_facts, **_compiled(families)})
+        _show_tests(out(), tests)
     if failed:
         raise typer.Exit(1)
 
@@ -168,16 +176,21 @@ def _compiled(families: dict[str, tuple[int, int]]) -> dict[str, str]:
     return {"compiled": ", ".join(parts) + "; `carom warmup` compiles the rest"}
 
 
-def _show(console: Console, facts: dict[str, str], tests: list[SelfTest]) -> None:
-    from rich import box
+def _show_facts(console: Console, facts: dict[str, str]) -> None:
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
+    table.add_column(style="bold", no_wrap=True, min_width=len("kernels of the package"))
     table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(name, value)
     console.print(table)
+
+
+def _show_tests(console: Console, tests: list[SelfTest]) -> None:
+    from rich import box
+    from rich.table import Table
+
     checks = Table(title="\nself-test: Newton's cradle", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     checks.add_column("law", style="bold cyan")
     for title in ("energy error", "momentum error", "solve, ms"):

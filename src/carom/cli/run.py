@@ -129,7 +129,6 @@ def run(
         raise ProblemError("--at", at, "--from RUN.h5 as well")
     if source is None:
         raise ProblemError("SCENE|FILE", "nothing", "a scene (`carom scenes` lists them), a file, or --resume RUN.h5")
-    from ..simulation import simulate
     from .source import default_output, law_of, load, with_integrator
 
     scene = with_integrator(load(source, parameter), integrator)
@@ -138,6 +137,8 @@ def run(
     _check_suffix(path)
 
     def work(tell: Any) -> Trajectory:
+        from ..simulation import simulate
+
         return simulate(scene, chosen, output=path, threads=threads, overwrite=overwrite, progress=tell, **settings)
 
     _carry_out(work, f"{scene.name}, {chosen.name}", path, display)
@@ -202,9 +203,6 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
 
     `work` is called with the progress function; `after` is the step at which a resumed run starts.
     """
-    from ..analysis.checks import check_run
-    from ..analysis.statistics import run_summary
-    from .check import checks_as_dict, show_verdict
     from .progress import compile_notice_beside_bar, interrupts_as_such, telling
     from .view import live_view
 
@@ -216,6 +214,10 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
         except KeyboardInterrupt:
             _say_how_to_continue(path, existed and not after)
             raise
+        from ..analysis.checks import check_run
+        from ..analysis.statistics import run_summary
+        from .check import checks_as_dict, show_verdict
+
         with done as trajectory:
             facts = run_summary(trajectory, time.perf_counter() - began, after)
             checks = check_run(trajectory) if display.json or not display.quiet else []

@@ -30,7 +30,7 @@ def scenes(
         if json:
             print(as_json({key: _plain(entry) for key, entry in SCENES.items()}))
         else:
-            _list(out(), SCENES)
+            _list(out())
         return
     if name not in SCENES:
         from .source import unknown_scene
@@ -43,16 +43,16 @@ def scenes(
         _describe(out(), name, entry)
 
 
-def _list(console: Console, known: dict[str, Entry]) -> None:
+def _list(console: Console) -> None:
+    from ..scenes import SCENES_2D, SCENES_3D
+
     table = plain_table()
     table.add_column("scene", style="bold cyan", no_wrap=True)
     table.add_column("what happens")
     table.add_column("bodies", justify="right", no_wrap=True)
-    for dimension, title in ((2, "2D"), (3, "3D")):
-        group = {name: entry for name, entry in known.items() if entry(**entry.small).dimension == dimension}
-        if group:
-            table.add_section()
-            table.add_row(f"[not bold dim]{title}[/]", "", "")
+    for title, group in (("2D", SCENES_2D), ("3D", SCENES_3D)):
+        table.add_section()
+        table.add_row(f"[not bold dim]{title}[/]", "", "")
         for name, entry in group.items():
             table.add_row(name, entry.line, f"{entry.size:,}")
     console.print(table)

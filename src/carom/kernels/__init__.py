@@ -12,9 +12,11 @@ and all environments share them.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import pickle
 import re
+import sys
 import weakref
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -148,6 +150,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled version of a signature, or None, with a lock that lasts until it is compiled."""
+        _define_array_functions()
         target_context.refresh()
         path, plain = self._path_of(sig)
         found = files.read(path) if path else None
@@ -332,6 +335,25 @@ _SLP = config.SLP_VECTORIZE  # for all kernels, by the environment variable NUMB
 _clock = _Clock()
 event.register("numba:compile", _clock)
 processor.install(shipped.preferred)
+
+
+# ---- the linear algebra of SciPy
+#
+# Numba imports scipy.linalg to see whether it exists, before its first kernel: a tenth of the time of a short command.
+# Carom depends on SciPy.
+
+
+def _define_array_functions() -> None:
+    """Lets Numba import its array functions, without looking for SciPy."""
+    if "numba.np.arraymath" not in sys.modules and "scipy.linalg" not in sys.modules:
+        from numba.np import linalg
+
+        before = getattr(linalg, "ensure_blas", None)
+        setattr(linalg, "ensure_blas", lambda: None)  # noqa: B010
+        try:
+            importlib.import_module("numba.np.arraymath")
+        finally:
+            setattr(linalg, "ensure_blas", before)  # noqa: B010
 
 
 # ---- the message of an assignment between arrays of different shapes

@@ -12,6 +12,7 @@ A version of Numba that lacks one of them gets plain kernels of Numba: compiled 
 | `codegen._create_empty_module`, `library._final_module`, `_shared_module` | one copy of large kernels (`linking.py`) |
 | `codegen.CPUCodeLibrary.add_ir_module` | one processor for all machines (`processor.py`) |
 | `arrayobj.raise_with_shape_context` | a message that compiles fast; without it Numba's own |
+| `np.linalg.ensure_blas` | no import of scipy.linalg; without it Numba imports it |
 """
 
 from __future__ import annotations

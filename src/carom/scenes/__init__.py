@@ -64,7 +64,7 @@ def _cards(p: Mapping[str, Any]) -> int:
     return sum(3 * k - 1 for k in pairs) + 2 * bool(p["balls"])
 
 
-SCENES: dict[str, Entry] = {
+SCENES_2D: dict[str, Entry] = {
     "newtons_cradle": Entry(newtons_cradle, "balls in a row: as many leave as came in", lambda p: p["balls"]),
     "newtons_cradle_disturbed": Entry(
         newtons_cradle_disturbed, "Newton's cradle with gaps and balls off the line", lambda p: p["balls"]
@@ -94,6 +94,8 @@ SCENES: dict[str, Entry] = {
     ),
     "sliding_block": Entry(sliding_block, "a block slides on a plane until friction stops it", lambda p: 1),
     "rolling_disc": Entry(rolling_disc, "a disc slides on a plane until it rolls", lambda p: 1),
+}
+SCENES_3D: dict[str, Entry] = {
     "flat_box": Entry(flat_box, "a box falls flat on its four corners", lambda p: 1),
     "box_on_edge": Entry(box_on_edge, "a cube lands with half of its face on a block", lambda p: 2),
     "box_2x2x1": Entry(box_2x2x1, "a box lands flat while it moves sideways", lambda p: 1),
@@ -163,6 +165,7 @@ SCENES: dict[str, Entry] = {
     "spinning_box": Entry(spinning_box, "a box rotates on a plane until friction stops it", lambda p: 1),
     "spinning_top_free": Entry(spinning_top_free, "a flat box rotates freely and flips over periodically", lambda p: 1),
 }
+SCENES: dict[str, Entry] = SCENES_2D | SCENES_3D
 
 
 def make_scene(name: str, **parameters: Any) -> Scene:
