@@ -59,9 +59,10 @@ def test_families_follow_the_scene():
         "laws/gr",
         "2d/discs",
         "2d/synchronous",
+        "scenes/pool_break",
     ]
     boxes = families_of_run(make_scene("box_tower_3d"), gr, "drift_safe", "cone")
-    pairs = ["3d/drift_safe-pairs", "3d/drift_safe"]
+    pairs = ["3d/drift_safe-pairs", "3d/drift_safe", "scenes/box_tower_3d"]
     assert boxes == ["laws/gr", "friction/cone/3d", "3d/spheres", "3d/solids", *pairs]
     assert families_of_law(etm, True, None) == ["laws/etm"]  # it has friction of its own
 

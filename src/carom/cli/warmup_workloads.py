@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.families import LIBRARY
 from ..kernels.manifest import Entry, Manifest, recording
 
 STEPS = 40  # of a run, unless it says otherwise: enough for the first impacts
+WHOLE_RUN, START_OF_RUN = 2400, 300  # most steps of a scene with its small parameters, and with its own
 SMALL_IMPACT = 20  # contacts up to which laws solve impacts with dense matrices
 
 
@@ -43,6 +45,7 @@ def workloads() -> Iterator[Workload]:
     for model in friction.MODELS:
         yield from _with_friction(model)
     yield from _others()
+    yield from _library()
 
 
 def _plane() -> Iterator[Workload]:
@@ -100,6 +103,34 @@ def _others() -> Iterator[Workload]:
     yield Workload("towers", _towers)
     yield Workload("draw/2d", partial(_picture, "pool_break"), every)
     yield Workload("draw/3d", partial(_picture, "flat_box"), every)
+
+
+def _library() -> Iterator[Workload]:
+    """Every scene of the library: what its run needs besides the families that are compiled for it anyway."""
+    from .. import laws
+    from ..kernels.families import families_of_run
+    from ..scenes import SCENES
+
+    for name, entry in SCENES.items():
+        for parameters, steps in ((entry.small, WHOLE_RUN), ({}, START_OF_RUN)):
+            scene = entry(**parameters)
+            uses = families_of_run(scene, laws.make(scene.law), scene.stepper, scene.friction_model)
+            yield Workload(f"{LIBRARY}/{name}", partial(_from_library, name, parameters, steps), tuple(uses))
+
+
+def _from_library(name: str, parameters: dict[str, Any], most_steps: int) -> None:
+    """A scene as it is run by default, with the distance grids of its meshes, which a new user has to compute."""
+    from .. import simulate
+    from ..geometry import distance_grid
+    from ..scenes import make_scene
+
+    fetch, distance_grid.fetch = distance_grid.fetch, lambda key, shape: None
+    distance_grid._grids.clear()
+    try:
+        scene = make_scene(name, **parameters)
+        simulate(scene, duration=min(most_steps * scene.step, scene.duration))
+    finally:
+        distance_grid.fetch = fetch
 
 
 def _impacts(law: str) -> None:
@@ -193,6 +224,7 @@ def record(tell: Callable[[str], None]) -> Manifest:
         entries |= used.entries
         needs |= used.needs
         tell(f"{workload.family}: {len(used.entries)} kernels used, {len(own)} in the family")
+    families = {name: keys for name, keys in families.items() if keys or not name.startswith(f"{LIBRARY}/")}
     numbers = {key: i for i, key in enumerate(entries)}
     for key, entry in entries.items():
         entry.needs = [numbers[needed] for needed in needs[key]]

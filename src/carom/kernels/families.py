@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 DEFAULT_FRICTION = "cone"
+LIBRARY = "scenes"  # families of single scenes of the library: what no other family of their run has
 MANY_BODIES = {2: 500, 3: 30}  # with more, some islands are likely to be too large for dense matrices
 
 
@@ -19,7 +20,8 @@ def families_of_run(scene: Any, law: Any, stepper: str, friction_model: str | No
         found += [f"{name}/spheres"] + ([f"{name}/solids"] if shapes - {"sphere"} else [])
         found += [f"{name}/{stepper}-pairs"] if shapes - {"sphere"} and scene.count > 1 else []
         found += [f"{name}/meshes"] if shapes & {"mesh", "compound"} else []
-    return [*found, f"{name}/{stepper}"] + (["large"] if scene.count > MANY_BODIES[scene.dimension] else [])
+    found += [f"{name}/{stepper}", f"{LIBRARY}/{scene.name}"]
+    return found + (["large"] if scene.count > MANY_BODIES[scene.dimension] else [])
 
 
 def families_of_law(law: Any, friction: bool, friction_model: Any, dimension: int | None = None) -> list[str]:
