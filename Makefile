@@ -76,14 +76,15 @@ dist: $(VENV)/.installed-dev ## wheel and sdist in dist/; the wheel is built fro
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist .
 
-dist-check: dist ## installs the wheel, read-only and with an empty kernel cache, for each of PYTHONS, and runs it
+dist-check: dist dist-kernels ## installs both wheels, read-only and with an empty kernel cache, for each of PYTHONS, and runs them
 	@$(BIN)/python tests/check_dist.py dist $(PYTHONS)
+	@$(BIN)/python tests/check_dist.py dist/kernels $(PYTHON)
 
 # The environment of the project builds them, so that the kernels are those of its Numba.
-dist-kernels: $(VENV)/.installed-dev ## the wheel with compiled kernels for this Python and platform in dist/, minutes
+dist-kernels: $(VENV)/.installed-dev ## the wheel with compiled kernels for this Python and platform in dist/kernels, minutes
 	@$(PIP) "hatchling>=1.21"
+	@rm -rf dist/kernels
 	@CAROM_BUILD_KERNELS=$${CAROM_BUILD_KERNELS:-1} $(BIN)/python -m build --no-isolation --wheel --outdir dist/kernels .
-	@$(BIN)/python tests/check_dist.py dist/kernels $(PYTHON)
 
 stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS="dolls repose" makes some of them
 	@for still in $(STILLS); do \

@@ -1,17 +1,18 @@
 """Checks wheel and sdist as a user meets them: `python tests/check_dist.py dist [INTERPRETER ...]`.
 
 Both archives must have exactly the files under version control, and a wheel with compiled kernels those, too. For each
-interpreter the wheel is installed into an empty environment, which is then made read-only, and used without a network
-from a folder outside the repository with an empty kernel cache: `carom doctor`, Newton's cradle, a run in 3D with its
-check and picture, a new scene. At the end the environment must have the files that it had before. With the kernels of
-a wheel nothing may be compiled, and the commands of FIRST_USES have to keep their time. Needs an index of packages.
-Not a test of the suite: it takes minutes per interpreter.
+interpreter the wheel is installed into an empty environment, which is then made read-only, and used without a network,
+if root runs this by another user, from a folder outside the repository with an empty kernel cache: `carom doctor`,
+Newton's cradle, a run in 3D with its check and picture, a new scene. At the end the environment must have the files
+that it had before. With the kernels of a wheel the commands of FIRST_USES have to keep their time, and nothing may be
+compiled in any scene of the library and under any law (`every_run.py`). Needs an index of packages. Not a test of the
+suite: it takes minutes per interpreter.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import resource
 import shutil
 import stat
 import subprocess
@@ -21,6 +22,9 @@ import tempfile
 import time
 import zipfile
 from pathlib import Path
+
+with contextlib.suppress(ImportError):  # Windows has none: there no time is checked
+    import resource
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,7 +49,9 @@ FIRST_USES = {  # of a wheel with kernels, with the processor seconds that they 
     "a pool break": (["carom", "run", "pool_break", "-o", "break.h5"], 3.0),
     "a 3D run, friction": (["carom", "run", "sliding_box", "-o", "sliding.h5"], 4.0),
 }
+EVERY_RUN = ["python", "every_run.py"]  # with the kernels of a wheel
 SHIPPED = "carom/kernels/compiled/"
+NOBODY = "65534"  # user and group
 
 
 def main(folder: str, *interpreters: str) -> None:
@@ -106,12 +112,13 @@ def use(scripts: Path, home: Path, kernels: bool) -> None:
     work, cache = home / "work", home / "cache"
     work.mkdir()
     cache.mkdir()
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CAROM_", "PYTHON", "VIRTUAL_ENV"))}
+    shutil.copy(ROOT / "tests" / EVERY_RUN[1], work)
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CAROM_", "NUMBA_", "PYTHON", "VIRTUAL_ENV"))}
     variables = inherited | {"HOME": str(home), "XDG_CACHE_HOME": str(cache), "LOCALAPPDATA": str(cache)}
-    # Permissions bind root only without this capability.
-    drop = ["setpriv", "--bounding-set", "-dac_override"] if hasattr(os, "getuid") and os.getuid() == 0 else []
-    drop += ["unshare", "--net"] if drop and shutil.which("unshare") else []
-    uses = {**(FIRST_USES if kernels else {}), **{label: (command, None) for label, command in USES.items()}}
+    drop = stranger(scripts, home)
+    uses = {label: (command, None) for label, command in USES.items()}
+    if kernels:
+        uses = {**FIRST_USES, **uses, "every scene and law": (EVERY_RUN, None)}
     for label, (command, limit) in uses.items():
         start, before = time.perf_counter(), processor_seconds()
         program = [*drop, scripts / command[0], *command[1:]]
@@ -125,7 +132,27 @@ def use(scripts: Path, home: Path, kernels: bool) -> None:
             sys.exit(f"{done.stdout}{done.stderr}at most {limit} s; compiled: {compiled}")
 
 
+def stranger(scripts: Path, home: Path) -> list[str]:
+    """Before a command: lets root run it as another user, or at least bound by permissions, and without a network."""
+    if not hasattr(os, "getuid") or os.getuid() != 0 or not shutil.which("setpriv"):
+        return []
+    offline = ["unshare", "--net"] if shutil.which("unshare") else []
+    other = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
+    home.chmod(0o755)
+    tried = [*offline, *other, scripts / "python", "-c", "import carom"]
+    if subprocess.run(tried, cwd=home, capture_output=True).returncode:  # the interpreter may lie in root's own folder
+        print("  as root without its rights: another user cannot run this interpreter")
+        return [*offline, "setpriv", "--bounding-set", "-dac_override"]
+    for folder in (home / "work", home / "cache"):
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, int(NOBODY), int(NOBODY))
+    print("  as another user")
+    return [*offline, *other]
+
+
 def processor_seconds() -> float:
+    if "resource" not in globals():
+        return 0.0
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
