@@ -97,3 +97,34 @@ def test_a_kernel_that_contains_code_of_the_host_serves_this_host_alone(tmp_path
     monkeypatch.setattr("carom.kernels._loaded", {})
     other = kernel(module["median"])
     assert other(np.arange(5.0)) == 2.0 and other.stats.cache_misses
+
+
+# Hashes of the last states of small runs, in the process that it is run in.
+STATES = """
+import json, warnings
+import carom
+from carom.scenes import make_scene
+from carom.trajectory import state_hash
+runs = [("pool_break", {"rows": 4}, 60), ("box_stack", {"boxes": 3}, 60), ("sliding_box", {}, 60),
+        ("two_tetrahedra", {}, 60), ("box_tower_3d", {"boxes": 3}, 30), ("cradle_3d", {}, 60)]
+made = [(make_scene(name, **parameters), steps) for name, parameters, steps in runs]
+print(json.dumps([state_hash(carom.simulate(scene, duration=steps * scene.step).last) for scene, steps in made]))
+"""
+
+
+def test_runs_end_in_the_same_bits_on_a_lesser_processor():
+    """NumPy, its BLAS and the C library choose code by the processor as well; runs must not depend on their sums."""
+    lesser = {
+        "NUMBA_CPU_NAME": "haswell",
+        "NUMBA_CPU_FEATURES": V3,
+        "OPENBLAS_CORETYPE": "Haswell",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512F AVX512CD AVX512_SKX",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW",
+    }
+    ends = []
+    for variables in ({}, lesser):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
+        command = [sys.executable, "-W", "ignore", "-c", STATES]
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        ends.append(json.loads(done.stdout))
+    assert len(set(ends[0])) == len(ends[0]) and ends[1] == ends[0]

@@ -29,7 +29,8 @@ def mass_properties(vertices: Floats, faces: Ints) -> tuple[float, Floats, Float
     corners = (vertices - apex)[faces]
     six = _six_volumes(corners)
     volume = float(six.sum() / 6.0)
-    center = apex + six @ corners.sum(axis=1) / (24.0 * volume)
+    # Not `six @ ...`: the sums of BLAS have other bits on another processor.
+    center = apex + (six[:, None] * corners.sum(axis=1)).sum(axis=0) / (24.0 * volume)
     corners = (vertices - center)[faces]
     six = _six_volumes(corners)
     total = corners.sum(axis=1)
