@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import typer
 
 from ..errors import ProblemError
@@ -16,11 +18,18 @@ def warmup(
         None, "--processes", "-j", min=1, help="Number of processes; default: one per core."
     ),
     list_families: bool = typer.Option(False, "--list", help="List the families instead, with what is compiled."),
+    native: bool = typer.Option(
+        False, "--native", help="For this very processor; runs use them with CAROM_NATIVE=1, and get bits of their own."
+    ),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     record: bool = typer.Option(False, "--record", hidden=True, help="Write the manifest of this version."),
 ) -> None:
     """Compile kernels before they are needed, in parallel. The machine code is kept in the user's cache folder."""
     from ..kernels.manifest import load
+    from ..kernels.processor import NATIVE_VARIABLE
+
+    if native:
+        os.environ[NATIVE_VARIABLE] = "1"  # before the first kernel is looked up; other processes inherit it
 
     if record:
         _record()
@@ -33,6 +42,8 @@ def warmup(
         _list(json)
         return
     _warm_up(families or list(known.families), processes, json)
+    if native and not json:
+        remarks().print(f"{NATIVE_VARIABLE}=1 lets runs use them")
 
 
 def _warm_up(families: list[str], processes: int | None, json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -118,7 +118,7 @@ def _library() -> Iterator[Workload]:
             yield Workload(f"{LIBRARY}/{name}", partial(_from_library, name, parameters, steps), tuple(uses))
 
 
-def _from_library(name: str, parameters: dict[str, Any], most_steps: int) -> None:
+def _from_library(name: str, parameters: Mapping[str, Any], most_steps: int) -> None:
     """A scene as it is run by default, with the distance grids of its meshes, which a new user has to compute."""
     from .. import simulate
     from ..geometry import distance_grid
