@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from tests.kernels.uncompiled import cases
 
-# Most answers have the same bits. The contact solver lets LLVM reorder sums, and iterates to 1e-12 of a speed.
+# The contact solver lets LLVM reorder sums, and iterates to 1e-12 of a speed; `smm` decomposes a matrix. In runs with
+# friction answers differ by at most 4e-16. All others have the same bits.
+ROUNDED = ("box_stack", "sliding", "rolling", "card_house", "friction", "law smm")
 TOLERANCE = 1e-12
 
 
@@ -32,4 +34,5 @@ def test_compiled_and_uncompiled_kernels_agree(name, uncompiled):
     mine = cases()[name]()
     theirs = np.array(uncompiled[name])
     assert mine.shape == theirs.shape
-    assert np.abs(mine - theirs).max() <= TOLERANCE * max(np.abs(mine).max(), 1.0)
+    bound = TOLERANCE * max(np.abs(mine).max(), 1.0) if name.startswith(ROUNDED) else 0.0
+    assert np.abs(mine - theirs).max() <= bound

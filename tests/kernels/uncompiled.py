@@ -20,6 +20,10 @@ from carom.scenes import make_scene
 # Scene, its parameters, steps, arguments of Simulation.
 RUNS: list[tuple[str, dict[str, Any], int, dict[str, Any]]] = [
     ("newtons_cradle", {}, 30, {}),
+    ("newtons_cradle_disturbed", {}, 30, {}),
+    ("three_ball_chain", {}, 30, {}),
+    ("bernoulli", {}, 30, {}),
+    ("butterfly", {}, 20, {}),
     ("pool_break", {"rows": 3}, 25, {"law": "qce"}),
     ("pool_break", {"rows": 3}, 25, {"stepper": "drift_safe"}),
     ("pool_break", {"rows": 3}, 12, {"stepper": "time_of_impact"}),
@@ -33,6 +37,7 @@ RUNS: list[tuple[str, dict[str, Any], int, dict[str, Any]]] = [
     ("two_tetrahedra", {}, 15, {}),
     ("cradle_3d", {}, 12, {}),
     ("rolling_sphere", {}, 12, {}),
+    ("rolling_disc", {}, 12, {}),
     ("card_house", {"stories": 1, "width": 1}, 4, {}),
 ]
 

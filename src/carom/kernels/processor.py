@@ -83,7 +83,7 @@ def is_for_host(library: Any) -> bool:
 
 def install(preferred: Callable[[], str]) -> None:
     """Lets kernels be compiled for the baseline; `preferred` tells which one before others, when it is asked first."""
-    plain = getattr(codegen.CPUCodeLibrary, "add_ir_module", None)
+    plain: Any = getattr(codegen.CPUCodeLibrary, "add_ir_module", None)
 
     def add_ir_module(library: Any, module: Any) -> None:
         if (marking or module.name == _COUNTS_MODULE) and (name := baseline(preferred())):
