@@ -68,6 +68,7 @@ BENCHMARKS: dict[str, Callable[..., list[Row]]] = {
     "small_islands": small_islands.run,
     "qce_scaling": qce_scaling.run,
     "overhead": overhead.run,
+    "small_worlds": overhead.run_small_worlds,
     "passes": passes.run,
     "threads": threads.run,
     "detection": detection.run,

@@ -21,7 +21,7 @@ from .scene.model import Scene
 from .scene.numbers import scalar
 from .settings import MOST_STEPS, Settings, step_count
 from .solvers.threads import limited, most_threads
-from .stepping.report import ContactImpulses, step_table
+from .stepping.report import ContactImpulses, Stretch, step_table
 from .stepwise import Simulation
 from .world import State, World
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .trajectory import Recorder, Trajectory
 
 BLOCK = 256  # rows of the table of steps that are handed to the recorder at once
+STRETCH = 32  # most steps that an engine makes in one call: fewer than Ctrl-C and checkpoints would notice
 CHECKPOINT_SECONDS = 5.0  # seconds between two checkpoints
 TELL_SECONDS = 0.1  # seconds between two calls of `progress`
 
@@ -64,12 +65,12 @@ class Report(Protocol):
 
 
 class Engine(Protocol):
-    """A rule that advances a state by one step and reports on it: a stepper, or the collapse of a tower."""
+    """A rule that advances a state by steps and reports on them: a stepper, or the collapse of a tower."""
 
     world: World
 
-    def step(self, state: State) -> tuple[State, Report]:
-        """The state one step later, and the report of the step."""
+    def stretch(self, state: State, most: int) -> Stretch:
+        """The next step, or up to `most` steps."""
 
     def start(self, state: State) -> Report:
         """The report on a state before the first step."""
@@ -275,8 +276,8 @@ class _Loop:
     def _begin(self) -> None:
         """Row and frame of the start, and a first checkpoint: a run killed at once can be resumed."""
         report = self.engine.start(self.state)
-        self._keep_row(report)
-        self._keep_frame(report)
+        self._keep_row(report.row)
+        self._keep_frame(self.state, report)
         self._checkpoint()
 
     def _all_steps(self) -> bool:
@@ -285,26 +286,31 @@ class _Loop:
 
         with stop_on_request() as stop:
             while self.state.step < self.settings.steps and not stop.asked:
-                self._step()
+                self._steps()
             done = self.state.step >= self.settings.steps and not stop.asked
         self._checkpoint()
         return done
 
-    def _step(self) -> None:
-        self.state, report = self.engine.step(self.state)
-        self._keep_row(report)
-        number = self.state.step
-        if number % self.settings.frame_every == 0 or number == self.settings.steps:
-            self._keep_frame(report)
+    def _steps(self) -> None:
+        """Makes one step or several; where frames have impulses, at most up to the next frame."""
+        every, last, first = self.settings.frame_every, self.settings.steps, self.state.step
+        most = min(STRETCH, last - first, every - first % every if self.settings.impulses else STRETCH)
+        states, rows, report = self.engine.stretch(self.state, most)
+        for state, row in zip(states, rows):
+            self._keep_row(row)
+            if state.step % every == 0 or state.step == last:
+                self._keep_frame(state, report)
+        self.state = states[-1]
         if perf_counter() - self.saved > CHECKPOINT_SECONDS:
             self._checkpoint()
-        self.meter.tell(report.row)
+        for row in rows:
+            self.meter.tell(row)
 
-    def _keep_frame(self, report: Report) -> None:
-        self.recorder.frame(self.state, report.impulses() if self.settings.impulses else None)
+    def _keep_frame(self, state: State, report: Report) -> None:
+        self.recorder.frame(state, report.impulses() if self.settings.impulses else None)
 
-    def _keep_row(self, report: Report) -> None:
-        self.rows[self.used] = report.row
+    def _keep_row(self, row: tuple[Any, ...]) -> None:
+        self.rows[self.used] = row
         self.used += 1
         if self.used == BLOCK:
             self._flush()

@@ -147,7 +147,8 @@ class Simulation:
 
     def step(self) -> State:
         """Advances the simulation by one time step and returns the new state."""
-        self._state, self._report = self.engine.step(self._state)
+        states, _, self._report = self.engine.stretch(self._state, 1)
+        self._state = states[-1]
         return self._state
 
     def run(self, until: float) -> State:

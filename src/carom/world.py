@@ -97,6 +97,17 @@ class Masses(NamedTuple):
     scheme: int  # of rotation in 3D, an index into INTEGRATORS
 
 
+class Surfaces(NamedTuple):
+    """Materials of n bodies and w boundaries, and the coefficients of pairs of k materials, for kernels."""
+
+    material: Ints  # (n,)
+    boundary_material: Ints  # (w,)
+    restitution: Floats  # (k, k)
+    friction: Floats  # (3, k, k) sliding, and lengths of rolling and torsional friction
+    smooth_rows: int  # rows per contact where no contact has friction
+    rough_rows: int  # rows per contact where one has
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """What stays constant during a run, for n bodies, w boundaries and k materials.
@@ -160,6 +171,16 @@ class World:
         inertia = self.inertia.reshape(self.count, -1)
         even, scheme = (inertia == inertia[:, :1]).all(axis=1), INTEGRATORS.index(self.integrator)
         return Masses(self.mass, inertia, self.inverse_sqrt_mass, self.free, even, self.gravity, scheme)
+
+    @cached_property
+    def surfaces(self) -> Surfaces:
+        """The coefficients of all pairs of materials for kernels."""
+        tables = (self.friction, self.rolling_friction, self.torsional_friction)
+        friction = np.stack([np.zeros_like(self.friction) if table is None else table for table in tables])
+        rolls = self.rolling_friction is not None or self.torsional_friction is not None
+        rows = (3 * (self.dimension - 1),) * 2 if rolls else (1, self.dimension)
+        material, other = self.material.astype(np.int64), self.boundary_material.astype(np.int64)
+        return Surfaces(material, other, self.restitution, friction, *rows)
 
     @cached_property
     def moving_boundaries(self) -> bool:

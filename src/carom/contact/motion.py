@@ -144,7 +144,7 @@ def displacements(world: World, before: State, after: State, relative: bool = Fa
     shapes, n = world.shapes, world.count
     turn0, turn1 = before.orientation.reshape(n, -1), after.orientation.reshape(n, -1)
     args = (before.position, after.position, turn0, turn1, shapes.round, shapes.radius, relative)
-    return Displacements(*_displacements(*args))
+    return Displacements(*displacement_bounds(*args))
 
 
 def relative_displacements(pairs: Pairs, before: State, after: State) -> Displacements:
@@ -161,7 +161,8 @@ def moves_far(pairs: Pairs, moved: Displacements) -> bool:
 
 
 @kernel
-def _displacements(before, after, turn0, turn1, is_round, radius, relative):
+def displacement_bounds(before, after, turn0, turn1, is_round, radius, relative):
+    """The entries of `Displacements`, on request relative to the mean displacement."""
     n, dim = before.shape
     common = np.zeros(dim)
     if relative:

@@ -28,6 +28,8 @@ LEAST_SLACK = 0.04  # in radii: bodies nearly at rest
 LIST_STEPS = 8.0  # number of steps that a list should last; if bodies are too fast, a half or a quarter of it
 LEAST_LIST_STEPS = 2.0  # number of steps below which no body gets a slack: the list is then made in every step
 LARGEST_SLACK = 0.4  # in radii, but for a few: cells of the broad phase are as wide as the largest body with its slack
+# In small worlds a step tests few pairs anyway, and a list costs more than them: slacks are larger by a factor.
+SMALL_WORLD, SMALL_WORLD_SLACK = 200, 4.0  # bodies; factor of LIST_STEPS, LEAST_SLACK and LARGEST_SLACK
 FAST_FRACTION = 0.005  # of the bodies, which may exceed it
 FAST_SLACK = 1.2  # least slack of these in radii: they are in a size class of their own, with larger cells
 MARGIN_RESERVE = 1.25  # margin of a list relative to that of its first step: margins vary from step to step
@@ -185,19 +187,20 @@ def slacks(before, after, radius, shared):
     mean = path.sum() / max(n, 1)
     for i in range(n):
         path[i] = max(path[i], mean)
-    steps = LIST_STEPS
+    more = SMALL_WORLD_SLACK if n <= SMALL_WORLD else 1.0
+    steps, largest = more * LIST_STEPS, more * LARGEST_SLACK
     while steps >= LEAST_LIST_STEPS:
         fast = 0
         for i in range(n):
-            fast += int(steps * path[i] > LARGEST_SLACK * radius[i])
+            fast += int(steps * path[i] > largest * radius[i])
         if fast <= FAST_FRACTION * n:
             break
         steps *= 0.5
     for i in range(n):
         slack = steps * path[i]
-        if slack > LARGEST_SLACK * radius[i]:
+        if slack > largest * radius[i]:
             slack = max(slack, FAST_SLACK * radius[i])
-        path[i] = max(LEAST_SLACK * radius[i], slack) if steps >= LEAST_LIST_STEPS else 0.0
+        path[i] = max(more * LEAST_SLACK * radius[i], slack) if steps >= LEAST_LIST_STEPS else 0.0
     return path
 
 

@@ -15,7 +15,7 @@ from ..contact.contact_set import DRIFT, FIRST, NORMAL, OFFSET, POINT, SECOND, W
 from ..geometry.rotations import matrices
 from ..geometry.vectors import Vec3, cross, dot, put_row, row3
 from ..kernels import kernel, lean
-from ..solvers.rows import FRICTION, ROLLING, TORSION, Floats, Ints, Rows, make_rows, speeds, taken
+from ..solvers.rows import Floats, Ints, Rows, put_incidence, speeds, taken
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
 from .contacts import Contacts
@@ -61,7 +61,9 @@ class Assembly:
 
     def whitened(self, velocity: Floats) -> Floats:
         """`x = sqrt(M) v` of the bodies that take part; components that cannot change are zero."""
-        return _whitened(self.world, self.bodies, velocity)
+        if self.bodies is None:
+            return _whitened(velocity, self.world.inverse_sqrt_mass)
+        return _whitened(velocity[self.bodies], self.world.inverse_sqrt_mass[self.bodies])
 
     def unwhitened(self, x: Floats, velocity: Floats) -> Floats:
         """`v = x / sqrt(M)` (n, d); bodies that take no part, and components that cannot change, keep `velocity`."""
@@ -87,45 +89,66 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
 
     Boundaries and bodies that cannot be pushed have no entry in the rows: their speeds add to the constant part.
     """
-    restitution, bound = coefficients(world, found)
-    body = contact_bodies(found.table, world.free)
-    turn = matrices(state.orientation) if world.dimension == 3 else NO_TURN
-    moving = (state.position, state.velocity, turn, world.inverse_sqrt_mass)
-    motion = Motion(*moving, boundaries.center, boundaries.velocity)
-    m, rows = len(found.table), _row_count(world, bound)
-    val, base = np.zeros((m, 2, rows, world.block)), np.zeros((m, rows))
-    put_rows(tuple(range(world.dimension)), found.table, motion, body, val, base)
-    bodies = None
-    if TOUCHED_BODIES_FACTOR * m < world.count:
-        bodies, body = _renumbered(body)
-    taking_part = world.count if bodies is None else len(bodies)
-    made = make_rows(body, val, base, bound, world.dimension - 1, taking_part)
-    velocity = _whitened(world, bodies, state.velocity)
+    turn = state.orientation.reshape(world.count, -1)
+    moving = (state.position, turn, state.velocity, world.masses, boundaries.center, boundaries.velocity)
+    axes = tuple(range(world.dimension))
+    rows, restitution, velocity, bodies, all_take_part = assembled(axes, found.table, moving, world.surfaces)
+    chosen = None if all_take_part else bodies
     if not world.restitution_curves:
-        return Assembly(world, made, restitution, velocity, NO_MATERIALS, bodies, boundaries)
+        return Assembly(world, rows, restitution, velocity, NO_MATERIALS, chosen, boundaries)
     pairs = np.sort(_materials(world, found), axis=1)
-    return Assembly(world, made, restitution, velocity, pairs, bodies, boundaries).moving(state.velocity)
+    return Assembly(world, rows, restitution, velocity, pairs, chosen, boundaries).moving(state.velocity)
 
 
-def _whitened(world: World, bodies: Ints | None, velocity: Floats) -> Floats:
-    """`x = sqrt(M) v` of some bodies, or of all."""
-    if bodies is None:
-        return _whiten(velocity, world.inverse_sqrt_mass)
-    return _whiten(velocity[bodies], world.inverse_sqrt_mass[bodies])
+@kernel
+def assembled(axes, table, moving, surfaces):
+    """The `Rows` of a table of contacts, their restitution (m,), the whitened velocity of the bodies that
+    take part, the numbers of these, and whether all do; `axes` as for `put_rows`.
+
+    `moving` are positions, orientations (n, 1 or 4), velocities, `Masses`, and centers and velocities of boundaries.
+    """
+    position, turn, velocity, masses, center, boundary_velocity = moving
+    m, n, dim = len(table), len(position), len(axes)
+    restitution, bound, rough = coefficients_of(table, surfaces)
+    body = contact_bodies(table, masses.free)
+    matrix = matrices(turn) if dim == 3 else np.empty((0, 3, 3))
+    motion = Motion(position, velocity, matrix, masses.root, center, boundary_velocity)
+    rows = surfaces.rough_rows if rough else surfaces.smooth_rows
+    val, base = np.zeros((m, 2, rows, velocity.shape[1])), np.zeros((m, rows))
+    put_rows(axes, table, motion, body, val, base)
+    all_take_part = TOUCHED_BODIES_FACTOR * m >= n
+    bodies = np.empty(0, np.int64) if all_take_part else renumber(body, n)
+    count = n if all_take_part else len(bodies)
+    diag, touch_ptr, touch = np.zeros(m), np.zeros(count + 1, np.int64), np.empty(2 * m, np.int64)
+    used = put_incidence(body, val, diag, touch_ptr, touch)
+    x = np.zeros((count, velocity.shape[1]))
+    for j in range(count):
+        whiten(velocity, masses.root, j if all_take_part else bodies[j], x[j])
+    made = Rows(body, val, base, bound, dim - 1, diag, touch_ptr, touch[:used])
+    return made, restitution, x, bodies, all_take_part
 
 
-def _row_count(world: World, bound: Floats) -> int:
-    """Rows per contact: 1 without friction, else those of sliding, or of sliding and rotation."""
-    if world.rolling_friction is not None or world.torsional_friction is not None:
-        return 3 * (world.dimension - 1)
-    return world.dimension if bound.any() else 1
-
-
-def _renumbered(body: Ints) -> tuple[Ints, Ints]:
-    """The bodies that occur in `body`, ascending, and `body` with their numbers in that list."""
-    bodies, number = np.unique(body, return_inverse=True)
-    number = number.reshape(body.shape)
-    return (bodies[1:], number - 1) if len(bodies) and bodies[0] < 0 else (bodies, number)
+@kernel
+def renumber(body, n):
+    """The bodies (k,) of n that occur in `body` (m, 2), ascending. Replaces them by their numbers in that list."""
+    number, count = np.full(n, -1, np.int64), 0
+    for i in range(len(body)):
+        for side in range(2):
+            if body[i, side] >= 0:
+                number[body[i, side]] = 0
+    for b in range(n):
+        if number[b] == 0:
+            number[b] = count
+            count += 1
+    bodies = np.empty(count, np.int64)
+    for b in range(n):
+        if number[b] >= 0:
+            bodies[number[b]] = b
+    for i in range(len(body)):
+        for side in range(2):
+            if body[i, side] >= 0:
+                body[i, side] = number[body[i, side]]
+    return bodies
 
 
 def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
@@ -133,21 +156,23 @@ def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
 
     The three of friction are sliding, and the lengths of rolling and torsional friction.
     """
-    m = len(found.table)
-    bound = np.zeros((m, 3))
-    tables = ((FRICTION, world.friction), (ROLLING, world.rolling_friction), (TORSION, world.torsional_friction))
-    if world.restitution.size == 1:
-        for column, table in tables:
-            if table is not None:
-                bound[:, column] = table[0, 0]
-        restitution = np.empty(m)
-        restitution[:] = world.restitution[0, 0]
-        return restitution, bound
-    a, b = _materials(world, found).T
-    for column, table in tables:
-        if table is not None:
-            bound[:, column] = table[a, b]
-    return world.restitution[a, b], bound
+    restitution, bound, _ = coefficients_of(found.table, world.surfaces)
+    return restitution, bound
+
+
+@kernel
+def coefficients_of(table, surfaces):
+    """The arrays of `coefficients` for a table of contacts, and whether any coefficient of friction is not zero."""
+    restitution, bound, rough = np.empty(len(table)), np.empty((len(table), 3)), False
+    for i in range(len(table)):
+        first, second = int(table[i, FIRST]), int(table[i, SECOND])
+        a = surfaces.material[first]
+        b = surfaces.material[second] if second >= 0 else surfaces.boundary_material[-1 - second]
+        restitution[i] = surfaces.restitution[a, b]
+        for column in range(3):
+            bound[i, column] = surfaces.friction[column, a, b]
+            rough = rough or bound[i, column] != 0.0
+    return restitution, bound, rough
 
 
 def _materials(world: World, found: ContactSet) -> Ints:
@@ -170,13 +195,19 @@ def restitution_at(world: World, materials: Ints, restitution: Floats, speed: Fl
     return out
 
 
+@kernel(inline="always")
+def whiten(velocity, root, b, out):
+    """Writes the whitened velocity of body b; components that cannot change stay as they are."""
+    for k in range(len(out)):
+        if root[b, k] > 0.0:
+            out[k] = velocity[b, k] / root[b, k]
+
+
 @kernel
-def _whiten(velocity, root):
+def _whitened(velocity, root):
     out = np.zeros_like(velocity)
     for i in range(len(out)):
-        for k in range(out.shape[1]):
-            if root[i, k] > 0.0:
-                out[i, k] = velocity[i, k] / root[i, k]
+        whiten(velocity, root, i, out[i])
     return out
 
 

@@ -111,7 +111,9 @@ def solve_contact(
     asked = Accuracy(float(asked.tolerance), float(enough), float(asked.fine_work), visits)
     problem = Problem(blocks.body, blocks.val, blocks.base, blocks.bound, np.zeros(len(z)) if given is None else given)
     touching = (blocks.touch_ptr, blocks.touch)
-    x, residual, iterations, left, scales = _solve(lay, problem, touching, chosen, velocity, z, projection, asked)
+    x, residual, iterations, left, scales = solve_small_islands(
+        lay, problem, touching, chosen, velocity, z, projection, asked
+    )
     if len(left):
         whole = _whole(lay, problem, chosen, velocity, z, projection)
         _, order, ptr, _ = all_islands(whole.body, len(velocity))
@@ -154,7 +156,7 @@ def _solve_large(lay: Layout, whole: Island, mine: Ints, scale: float, tolerance
 
 
 @kernel
-def _solve(lay, problem, touching, chosen, velocity, impulse, projection, accuracy):
+def solve_small_islands(lay, problem, touching, chosen, velocity, impulse, projection, accuracy):
     """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations, islands left, and
     for each island the order of magnitude of its speeds."""
     whole = _whole(lay, problem, chosen, velocity, impulse, projection)

@@ -84,12 +84,28 @@ def common_size(blocks: Rows, velocity: Floats, impulse: Floats) -> tuple[Rows, 
     tall = max(r, 1 + t)
     if (wide, tall) == (d, r):
         return blocks._replace(tangents=t), velocity, impulse
-    val, base, v, z = np.zeros((m, w, tall, wide)), np.zeros((m, tall)), np.zeros((len(velocity), wide)), impulse
-    val[:, :, :r, :d], base[:, :r], v[:, :d] = blocks.val, blocks.base, velocity
-    if tall > r:
-        z = np.zeros((m, tall))
-        z[:, :r] = impulse
+    val, base, v, z = padded(layout(w, tall, wide, t), blocks.val, blocks.base, velocity, impulse)
     return blocks._replace(val=val, base=base, tangents=t), v, z
+
+
+@kernel
+def padded(lay, val, base, velocity, impulse):
+    """Rows, their constant speeds, velocities and impulses in the sizes of a layout; what is added is zero."""
+    m, w, r, d = val.shape
+    rows, speed, x = np.zeros((m, w, len(lay.rows), len(lay.axes))), np.zeros((m, len(lay.rows))), velocity
+    z = np.zeros((m, len(lay.rows)))
+    for i in range(m):
+        for s in range(r):
+            speed[i, s], z[i, s] = base[i, s], impulse[i, s]
+            for side in range(w):
+                for c in range(d):
+                    rows[i, side, s, c] = val[i, side, s, c]
+    if len(lay.axes) > d:
+        x = np.zeros((len(velocity), len(lay.axes)))
+        for b in range(len(velocity)):
+            for c in range(d):
+                x[b, c] = velocity[b, c]
+    return rows, speed, x, z
 
 
 def tangent_count(blocks: Rows) -> int:

@@ -47,7 +47,7 @@ def make_rows(body: Ints, val: Floats, base: Floats, bound: Floats, tangents: in
     """Rows over `bodies` bodies, with their diagonal and the contacts of each body."""
     m, w = body.shape
     diag, touch_ptr, touch = np.zeros(m), np.zeros(bodies + 1, np.int64), np.empty(m * w, np.int64)
-    used = _put_incidence(body, val, diag, touch_ptr, touch)
+    used = put_incidence(body, val, diag, touch_ptr, touch)
     return Rows(body, val, base, bound, tangents, diag, touch_ptr, touch[:used])
 
 
@@ -109,7 +109,7 @@ def counting_sort(key, count):
 
 
 @kernel
-def _put_incidence(body, val, diag, touch_ptr, touch):
+def put_incidence(body, val, diag, touch_ptr, touch):
     """Writes the diagonal of A, and the contacts of each body: pointers and numbers. Returns how many these are."""
     m, w, _, d = val.shape
     bodies = len(touch_ptr) - 1

@@ -149,7 +149,7 @@ class DriftSafe(Contained):
             assert pull is not None
             gained = 2.0 * h * np.linalg.norm(pull[:, : self.world.dimension], axis=1)
         slow, searched = out = np.empty((2, self.world.count))
-        _bounds(state.velocity, gained, self.arm, self.reach, self.world.dimension, h, self.margin, out)
+        put_bounds(state.velocity, gained, self.arm, self.reach, self.world.dimension, h, self.margin, out)
         return slow, searched
 
     def look_ahead(self, start: State, h: float, slow: Floats, searched: Floats, report: StepReport) -> Ahead:
@@ -167,7 +167,7 @@ class DriftSafe(Contained):
         """The contacts that free motion closes, or that reversed velocities would close, and their deepest overlap."""
         found = self.find(start, end, searched, report)
         near = np.empty(len(found.table), np.int64)
-        count, overlap = _near(found.table, searched, self.margin, near)
+        count, overlap = near_contacts(found.table, searched, self.margin, near)
         return (found if count == len(near) else found.take(near[:count])), overlap
 
     # ---- impacts
@@ -383,7 +383,7 @@ class DriftSafe(Contained):
         allowed = max(self.tolerance, FINEST) * scale
         if report.overlap <= allowed:
             bodies = NO_BODIES if impact.bodies is None else impact.bodies
-            moved = _farthest(end.velocity, self.arm, self.world.dimension, h, bodies)
+            moved = farthest(end.velocity, self.arm, self.world.dimension, h, bodies)
             if moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
                 return end
         for _ in range(SEPARATIONS):
@@ -419,7 +419,7 @@ def _approach(ahead: Ahead, impact: Assembly) -> Approach:
 
 
 @kernel
-def _bounds(velocity, gained, arm, reach, dimension, h, margin, out):
+def put_bounds(velocity, gained, arm, reach, dimension, h, margin, out):
     """Writes the bounds of `DriftSafe.bounds`; `gained` (n,) or (1,) are speeds gained in two steps of free fall."""
     n, slow, searched = len(velocity), out[0], out[1]
     fastest = top = 0.0
@@ -434,7 +434,7 @@ def _bounds(velocity, gained, arm, reach, dimension, h, margin, out):
 
 
 @kernel
-def _farthest(velocity, arm, dimension, h, bodies):
+def farthest(velocity, arm, dimension, h, bodies):
     """The largest displacement of any point of the bodies, of all if `bodies` is empty."""
     top = 0.0
     for j in range(len(bodies) if len(bodies) else len(velocity)):
@@ -452,7 +452,7 @@ def _farther(velocity, arm, dimension, h, searched, margin):
 
 
 @kernel
-def _near(table, searched, margin, out):
+def near_contacts(table, searched, margin, out):
     """The number of contacts that free motion closes, or that reversed velocities would close; their deepest overlap.
 
     Writes their numbers.

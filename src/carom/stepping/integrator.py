@@ -88,14 +88,14 @@ def displaced(world: World, state: State, shift: Floats, with_spins: bool = True
     position, orientation, velocity = state.position + shift[:, :dim], state.orientation, state.velocity
     if world.block == 6:
         orientation, velocity = orientation.copy(), velocity.copy()
-        _rotate(world.masses, orientation, velocity, shift, with_spins)
+        rotate_all(world.masses, orientation, velocity, shift, with_spins)
     elif world.turns:
         orientation = orientation + shift[:, 2]
     return State(state.time, state.step, position, orientation, velocity)
 
 
 @lean
-def _rotate(masses, orientation, velocity, shift, with_spins):
+def rotate_all(masses, orientation, velocity, shift, with_spins):
     """Rotates the bodies by shift[:, 3:], in place."""
     for b in range(len(shift)):
         rotate_by(orientation[b], velocity[b, 3:], shift[b, 3:], with_spins and masses.even[b])
@@ -108,7 +108,7 @@ def _under_gravity(world: World, state: State, h: float, turning: bool) -> State
         turn = state.orientation.copy() if world.motions else state.orientation
         return State(state.time + h, state.step, position, turn, velocity)
     turn = state.orientation.copy()
-    fall, turns = (_fall_3d if world.block == 6 else _fall_2d), turn.reshape(len(turn), -1)
+    fall, turns = (fall_3d if world.block == 6 else fall_2d), turn.reshape(len(turn), -1)
     fall(world.masses, position, turns, velocity, h)
     return State(state.time + h, state.step, position, turn, velocity)
 
@@ -121,7 +121,7 @@ def _fall(position, velocity, acceleration, h):
 
 
 @lean
-def _fall_2d(masses, q, turn, v, h):
+def fall_2d(masses, q, turn, v, h):
     """Moves bodies for a time in 2D, or bodies that do not rotate. Writes positions, orientations and velocities."""
     n, dim = q.shape
     for i in range(n):
@@ -133,14 +133,14 @@ def _fall_2d(masses, q, turn, v, h):
 
 @lean
 def _fall_straight(masses, q, v, h):
-    """What `_fall_3d` does to positions and linear velocities."""
+    """What `fall_3d` does to positions and linear velocities."""
     for i in range(len(q)):
         for k in range(3):
             q[i, k], v[i, k] = _fall(q[i, k], v[i, k], masses.gravity[k] if masses.free[i] else 0.0, h)
 
 
 @lean
-def _fall_3d(masses, q, turn, v, h):
+def fall_3d(masses, q, turn, v, h):
     """Moves bodies for a time in 3D. Writes positions, orientations and velocities."""
     for i in range(len(q)):
         for k in range(3):

@@ -62,7 +62,7 @@ def without_overlap(
     force = np.zeros(m) if force is None else force
     others = NO_CONTACTS if earlier is None else earlier.table
     lengths = (slop, NEAR * deepest, part)
-    near = plan.near[: _make_plan(found.table, others, force, world.masses, motion, lengths, plan)]
+    near = plan.near[: make_plan(found.table, others, force, world.masses, motion, lengths, plan)]
     if not len(near):
         return end
     apart = Rows(rows.body, rows.val, plan.base, np.zeros(rows.bound.shape), *rows[4:])  # without friction
@@ -71,7 +71,7 @@ def without_overlap(
     answer = solve_contact(apart, near, still, none, accuracy)
     bodies = NO_BODIES if impact.bodies is None else impact.bodies
     move, velocity = np.zeros(still.shape if impact.bodies is None else end.velocity.shape), end.velocity.copy()
-    _move_within_energy(answer.velocity, bodies, plan, world.masses, move, velocity)
+    move_within_energy(answer.velocity, bodies, plan, world.masses, move, velocity)
     return displaced(world, State(end.time, end.step, end.position, end.orientation, velocity), move, with_spins=False)
 
 
@@ -88,7 +88,7 @@ class Plan(NamedTuple):
 
 
 @kernel
-def _make_plan(table, earlier, force, masses, motion, lengths, plan):
+def make_plan(table, earlier, force, masses, motion, lengths, plan):
     """Fills a plan and returns how many contacts take part.
 
     Bodies with a contact in the tables `table` or `earlier` belong to one island. `lengths` are the overlap that is
@@ -185,7 +185,7 @@ def _targets(body, table, force, allowed, available, lengths, plan):
 
 
 @kernel
-def _move_within_energy(x, bodies, plan, masses, move, velocity):
+def move_within_energy(x, bodies, plan, masses, move, velocity):
     """Writes the displacement (n, d), as far as each island has the energy for it, and the velocities after that.
 
     `x` is the whitened displacement of the bodies that take part, numbered by `bodies` unless all do. Energy that the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -120,6 +121,14 @@ class Clock:
         self.seconds[phase] += now - self.last
         self.last = now
         self.work += self.search if phase == "detect" else self.stage
+
+
+class Stretch(NamedTuple):
+    """One or more steps in a row: states, rows of the table of steps, and the report of the last step."""
+
+    states: Sequence[State]
+    rows: Sequence[tuple[Any, ...]]
+    report: Any  # a StepReport, or that of another engine
 
 
 @dataclass(slots=True, eq=False)
@@ -263,11 +272,12 @@ def totals(world: World, state: State) -> Floats:
     The shape is (5,) in 2D and (8,) in 3D. The zero of the potential energy of gravity is at the origin; the
     potential of a force is added where the scene has one.
     """
-    masses, position, velocity = (world.mass, world.inertia, world.free, world.gravity), state.position, state.velocity
+    inertia, position, velocity = world.masses.inertia, state.position, state.velocity
+    masses = (world.mass, inertia, world.free, world.gravity)
     if world.dimension == 2:
         out = totals_2d(*masses, position, velocity)
     else:
-        out = _totals_3d(*masses, position, state.orientation, velocity)
+        out = totals_3d(*masses, position, state.orientation, velocity)
     if world.potential is not None:
         energy = np.asarray(world.potential(state.time, state.position), dtype=np.float64)
         if energy.shape != world.mass.shape or not np.isfinite(energy).all():
@@ -279,7 +289,7 @@ def totals(world: World, state: State) -> Floats:
 
 @kernel
 def totals_2d(mass, inertia, free, gravity, position, velocity):
-    """The five sums of `totals` in 2D.
+    """The five sums of `totals` in 2D, for moments of inertia (n, 1).
 
     Blocks of 128 bodies are summed, then the blocks: the rounding of a plain sum over a million bodies would look like
     a drift of the energy.
@@ -295,8 +305,8 @@ def totals_2d(mass, inertia, free, gravity, position, velocity):
             block[3] += mass[i] * vy
             block[4] += mass[i] * (x * vy - y * vx)
             if d == 3:
-                block[0] += 0.5 * inertia[i] * velocity[i, 2] * velocity[i, 2]
-                block[4] += inertia[i] * velocity[i, 2]
+                block[0] += 0.5 * inertia[i, 0] * velocity[i, 2] * velocity[i, 2]
+                block[4] += inertia[i, 0] * velocity[i, 2]
         if i % 128 == 127 or i == n - 1:
             for k in range(5):
                 total[k] += block[k]
@@ -305,7 +315,7 @@ def totals_2d(mass, inertia, free, gravity, position, velocity):
 
 
 @kernel
-def _totals_3d(mass, inertia, free, gravity, position, orientation, velocity):
+def totals_3d(mass, inertia, free, gravity, position, orientation, velocity):
     """The eight sums of `totals` in 3D, in blocks as in 2D."""
     n, d = velocity.shape
     total, block = np.zeros(8), np.zeros(8)

@@ -81,7 +81,7 @@ def solve_resting(
     `start` (m, r) is the first guess.
     """
     some, impulse = np.empty(len(chosen), np.int64), np.zeros(start.shape)
-    count, closes = _begin(rows, problem, chosen, start, some, impulse)
+    count, closes = begin_resting(rows, problem, chosen, start, some, impulse)
     if not closes:
         return None
     some, held = some[:count], Rows(rows.body, rows.val, problem.base, *rows[3:])
@@ -90,7 +90,7 @@ def solve_resting(
 
 
 @kernel
-def _begin(rows, problem, chosen, start, some, impulse):
+def begin_resting(rows, problem, chosen, start, some, impulse):
     """The number of contacts that are chosen, and whether one of them closes. Writes them and their first impulses."""
     count, closes = 0, False
     for i in range(len(chosen)):
@@ -222,17 +222,15 @@ def kept(found: ContactSet, keys: Ints, held: Held | None) -> WarmStart:
     """The warm start of the next resting solve."""
     if held is None:
         return NO_WARM_START
-    k, rows = len(held.chosen), held.impulse.shape[1]
-    width = rows if found.dimension == 2 else {1: 1, 3: 4, 6: 8}[rows]  # friction is a vector of the world in 3D
-    out = WarmStart(np.empty(k, np.int64), np.empty((k, width)))
-    _keep(found.table, keys, held.impulse, held.chosen, out)
-    return out
+    return WarmStart(*keep(found.table, keys, held.impulse, held.chosen, found.dimension))
 
 
 @kernel
-def _keep(table, keys, impulse, chosen, out):
-    """Writes the keys and impulses of the contacts `chosen`, with vectors of the world in 3D."""
-    rows, width = impulse.shape[1], out.impulse.shape[1]
+def keep(table, keys, impulse, chosen, dimension):
+    """The `WarmStart` of the contacts `chosen`, in which friction is a vector of the world in 3D."""
+    k, rows = len(chosen), impulse.shape[1]
+    width = rows if dimension == 2 else 1 + 3 * (rows // 3) + rows // 6
+    out = WarmStart(np.empty(k, np.int64), np.empty((k, width)))
     for j in range(len(chosen)):
         i = chosen[j]
         out.key[j], out.impulse[j, 0] = keys[i], impulse[i, 0]
@@ -247,6 +245,7 @@ def _keep(table, keys, impulse, chosen, out):
                 out.impulse[j, 1 + 3 * k + c] = friction[c]
         if rows == 6:
             out.impulse[j, 7] = impulse[i, 5]
+    return out.key, out.impulse
 
 
 # ---- motion of held bodies
@@ -260,7 +259,7 @@ def held_motion(world: World, start: State, end: State, rows: Rows, held: Held, 
     """
     begin = (start.position, start.orientation, start.velocity)
     out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
-    (_held_3d if world.block == 6 else _held_2d)(rows, held, interval, world.masses, begin, out)
+    (held_3d if world.block == 6 else held_2d)(rows, held, interval, world.masses, begin, out)
     return State(end.time, end.step, *out)
 
 
@@ -355,7 +354,7 @@ def _impact_shift(interval, masses, old, new, b, c):
 
 
 @kernel
-def _held_2d(rows, held, interval, masses, start, out):
+def held_2d(rows, held, interval, masses, start, out):
     """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate."""
     shares, h = _shares(rows, held, interval), interval.h
     position0, turn0, velocity0 = start
@@ -377,7 +376,7 @@ def _held_2d(rows, held, interval, masses, start, out):
 
 
 @kernel
-def _held_3d(rows, held, interval, masses, start, out):
+def held_3d(rows, held, interval, masses, start, out):
     """Writes the poses and velocities of held bodies in 3D.
 
     The new spin of a steady body belongs to the frame after rotation at that spin, but the body has the orientation
@@ -390,7 +389,7 @@ def _held_3d(rows, held, interval, masses, start, out):
 
 @lean
 def _put_held_3d(shares, held, interval, masses, start, out, scratch):
-    """As `_held_3d`; `scratch` are a motion (6,), a quaternion and a vector."""
+    """As `held_3d`; `scratch` are a motion (6,), a quaternion and a vector."""
     (position0, turn0, velocity0), (position, turn, velocity), h = start, out, interval.h
     shift, other, spin = scratch
     for j in range(len(shares)):

@@ -14,7 +14,8 @@ more than DEEPEST_OVERLAP.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -35,7 +36,10 @@ from ..solvers.rows import Floats, Ints, row_speed
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
 from .integrator import end_of_step, free_motion
-from .report import Clock, StageImpulses, StepReport, WarmStart, combined, step_table, totals
+from .report import Clock, StageImpulses, StepReport, Stretch, WarmStart, combined, step_table, totals
+
+if TYPE_CHECKING:
+    from .quiet import QuietSteps
 
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy
@@ -89,6 +93,21 @@ class Stepper:
     def step(self, state: State) -> tuple[State, StepReport]:
         """The state one time step later, and the report of the step."""
         raise NotImplementedError(f"{type(self).__name__} must define step(state)")
+
+    def stretch(self, state: State, most: int) -> Stretch:
+        """The next step, or up to `most` steps in which nothing happens but free flight and rest (`quiet.py`)."""
+        quiet = None if self.quiet is None else self.quiet.steps(state, most)
+        if quiet is not None:
+            return quiet
+        end, report = self.step(state)
+        return Stretch((end,), (report.row,), report)
+
+    @cached_property
+    def quiet(self) -> QuietSteps | None:
+        """What makes the quiet steps of small worlds; None if the steps of this one are all made by `step`."""
+        from .quiet import quiet_steps  # late: it imports the steppers
+
+        return quiet_steps(self)
 
     def choose_active_set(self, name: str) -> None:
         """Sets which contacts are active."""

@@ -17,7 +17,7 @@ from ..geometry.polygons import polygon_moments
 from ..kernels import prepare
 from ..settings import Settings
 from ..solvers.rows import Floats
-from ..stepping.report import ContactImpulses, totals_2d
+from ..stepping.report import ContactImpulses, Stretch, totals_2d
 from ..world import State, World
 from .checks import check_fields
 from .files import parse, tower_to_toml
@@ -81,6 +81,11 @@ class TowerEngine:
         made = self._state(state.step + 1)
         return made, self.start(made)
 
+    def stretch(self, state: State, most: int) -> Stretch:
+        """The next step."""
+        made, report = self.step(state)
+        return Stretch((made,), (report.row,), report)
+
     def _go(self) -> None:
         """Takes the next step of the loop and keeps its result."""
         self.loop.advance()
@@ -90,7 +95,7 @@ class TowerEngine:
         """The report on the current state, also before the first step; energies use the true centers of mass."""
         center = np.stack([self.now[0].real, self.now[0].imag], axis=1)
         t, r = self.tower, self.done
-        sums = totals_2d(t.mass, t.inertia, t.free, np.array([0.0, -t.gravity]), center, self.velocity)
+        sums = totals_2d(t.mass, t.inertia[:, None], t.free, np.array([0.0, -t.gravity]), center, self.velocity)
         seconds = (r.detect, r.assemble, r.solve, 0.0, 0.0)
         row = (
             state.step, state.time, r.near, r.pushing, r.passes, r.certificate, 0, r.passes, r.overlap,

@@ -1,0 +1,584 @@
+"""Quiet steps of small worlds: many steps in one call of a kernel.
+
+A step is quiet if the law has nothing to do in it: bodies fly freely, and contacts do not approach, or are held by the
+resting solve. Most steps of small worlds are, and calling the stages of such a step one by one from Python takes longer
+than their work. `quiet_balls` makes the stages of `synchronous.py` and `drift_safe.py` with the kernels that these
+call, in the same order, so that results have the same bits. It ends before the first step that is not quiet: a contact
+approaches fast, the list of candidate pairs is no longer complete, bodies overlap or may pass through each other, an
+island is large, or the solver misses its tolerance. That step is left to the stepper.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contact.boundaries import boundary_table
+from ..contact.contact_set import WIDTH, ContactSet, deepest_overlap
+from ..contact.containment import FAST_DISPLACEMENT, NOTED_OVERLAP
+from ..contact.convex_bodies import solid_contacts
+from ..contact.detector import ball_contacts
+from ..contact.motion import FAR_MOTION, displacement_bounds
+from ..contact.pairs import LIST_KEPT, NO_SIDES, Ends, check
+from ..contact.polygons import polygon_contacts
+from ..kernels import kernel
+from ..problem.assemble import assembled
+from ..solvers.contact import FINE_WORK, Accuracy, solve_small_islands
+from ..solvers.contact_island import CONE, Problem, layout, padded
+from ..solvers.rows import Floats, Ints, speeds
+from ..solvers.thresholds import EXACT_CONTACTS
+from ..world import MESH, Masses, State, Surfaces
+from .drift_safe import FINEST, DriftSafe, farthest, near_contacts, put_bounds
+from .impact_stage import approach_speeds
+from .integrator import fall_2d, fall_3d, rotate_all
+from .position_correction import (
+    ERROR,
+    EXACT,
+    NEAR,
+    SHARE_OF_TOLERANCE,
+    SLOP,
+    Plan,
+    make_plan,
+    move_within_energy,
+)
+from .report import NO_WARM_START, Stretch, WarmStart, totals_2d, totals_3d
+from .resting import (
+    Held,
+    Interval,
+    RestingProblem,
+    begin_resting,
+    closed_by,
+    held_2d,
+    held_3d,
+    keep,
+    state_problem,
+)
+from .stepper import FEW_CONTACTS_TOLERANCE, MEASURED_OVERLAP, NOISE, Stepper, fastest_component
+from .synchronous import Synchronous
+
+MOST_BODIES = 200  # of a world whose quiet steps are made here: in larger ones Python takes a small share of a step
+
+SAFE_OVERLAP = 0.5 * NOTED_OVERLAP  # of balls, relative to the smallest radius: far from where a step must be cut
+LONGEST_PAUSE = 31  # steps after which a world whose steps were not quiet is tried again
+
+NO_SHAPES: Any = ()  # in place of shapes other than balls
+
+# Columns of the table of quiet steps; the sums of `report.totals` follow.
+RESTING, RESIDUAL, OVERLAP, SUMS = 0, 1, 2, 3
+
+
+class Numbers(NamedTuple):
+    """Numbers that stay constant during a run; see `Stepper` and `DriftSafe`."""
+
+    h: float
+    touch: float
+    margin: float
+    wait: float
+    gained: float  # speed that bodies gain in two steps of free fall
+    tolerance: float
+    deep: float  # overlap above which a step is not quiet
+    curved: float  # the same where motion along tangents may make more
+    slop: float  # overlap up to which it is not removed
+    length_scale: float
+    least: float  # half width of the thinnest body
+    farthest: float  # coordinate
+    shared: bool  # whether a displacement of all bodies leaves pairs as they are
+    all_round: bool
+    holds: bool  # whether contacts are held by a resting solve
+    has_balls: bool
+    bodies: int  # bodies and boundaries together, from which keys of contacts are made
+    boundaries: int
+
+
+class Fixed(NamedTuple):
+    """What stays constant during a run, for n bodies."""
+
+    masses: Masses
+    surfaces: Surfaces
+    radius: Floats  # (n,)
+    is_round: NDArray[np.bool_]  # (n,)
+    inner: Floats  # (n,) half widths
+    arm: Floats  # (n,) at which rotation moves a surface
+    reach: Floats  # (n,) bound on the gap up to which contacts are searched
+    margins: Floats  # (n,) that gap, without a resting solve
+    pull: Floats  # (n, d) whitened acceleration by gravity
+    balls: NDArray[np.bool_]  # (n,) free discs or spheres
+    others: NDArray[np.bool_]  # (n,) other free bodies
+    boundary: Floats  # table of boundaries
+    center: Floats  # (w, D) of boundaries
+    boundary_velocity: Floats  # (w, 3 or 6)
+    numbers: Numbers
+
+
+class Packed(NamedTuple):
+    """The same in fewer arrays: each one that Python hands to a kernel, and each tuple of them, takes time."""
+
+    lengths: Floats  # (6, n) radius, inner, arm, reach, margins; mass
+    marks: NDArray[np.bool_]  # (5, n) is_round, balls, others; free, even
+    inertia: Floats
+    vectors: Floats  # (2, n, d) pull; root
+    gravity: Floats
+    material: Ints
+    boundary_material: Ints
+    coefficients: Floats  # (4, k, k) restitution, friction
+    boundary: Floats
+    center: Floats
+    boundary_velocity: Floats
+    numbers: Floats  # those of `Numbers`, rows per contact of `Surfaces`, scheme of `Masses`
+
+
+class QuietSteps:
+    """Makes the quiet steps of a stepper. `count` is their number so far."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        self.stepper, self.count = stepper, 0
+        self.pause = self.paused = 0  # steps to leave to the stepper, and how many that were the last time
+        world, shapes, walls = stepper.world, stepper.world.shapes, stepper.world.boundaries
+        n, none, dim = world.count, np.zeros(world.count), world.dimension
+        detector = stepper.detector
+        self.make, self.shapes = quiet_balls, NO_SHAPES
+        if not shapes.round.all():
+            self.make, self.shapes = quiet_polygons if dim == 2 else quiet_solids, shapes
+        masses, surfaces, root = world.masses, world.surfaces, world.inverse_sqrt_mass
+        arm, reach, pull = none, none, root  # without a resting solve they are not read
+        if isinstance(stepper, DriftSafe):
+            arm, reach, pull = stepper.arm, stepper.reach, stepper.pull
+        marks = (shapes.round, detector.balls, detector.others, world.free, masses.even)
+        numbers = (*_numbers(stepper), surfaces.smooth_rows, surfaces.rough_rows, masses.scheme)
+        self.packed = Packed(
+            np.stack([shapes.radius, shapes.inner, arm, reach, np.full(n, stepper.touch), world.mass]),
+            np.stack(marks), masses.inertia, np.stack([pull, root]), world.gravity, surfaces.material,
+            surfaces.boundary_material, np.concatenate([surfaces.restitution[None], surfaces.friction]),
+            boundary_table(walls), walls.center, walls.velocity, np.array(numbers, np.float64),
+        )  # fmt: skip
+        self.axes, block = tuple(range(dim)), 3 if dim == 2 else 6
+        rolls = world.rolling_friction is not None or world.torsional_friction is not None
+        # Without a layout Numba prunes the branch of the resting solve, whose kernels take long to compile.
+        self.layout = (
+            layout(2, 3 * (dim - 1) if rolls else dim, block, dim - 1) if isinstance(stepper, DriftSafe) else None
+        )
+
+    def steps(self, state: State, most: int) -> Stretch | None:
+        """At most so many quiet steps; None if the next step is not quiet, or was not tried.
+
+        After a step that is not quiet the next one is tried again, and later after pauses that double.
+        """
+        if self.pause:
+            self.pause -= 1
+            return None
+        began, stepper, n = perf_counter(), self.stepper, len(state.position)
+        turn = state.orientation.reshape(n, -1)
+        start = (state.position, turn, state.velocity)
+        motion = tuple([np.empty((most + 1, *array.shape)) for array in start])
+        for array, first in zip(motion, start):
+            array[0] = first
+        out, detector = np.empty((most, SUMS + (5 if len(self.axes) == 2 else 8))), stepper.detector
+        lists = (detector.pairs.list, detector.pairs.balls, detector.hits)
+        warm_start = stepper.warm_start or NO_WARM_START
+        made, *stage = self.make(self.axes, self.layout, self.packed, self.shapes, lists, warm_start, motion, out)
+        self.count += made
+        self.paused = 0 if made else min(2 * self.paused + 1, LONGEST_PAUSE)
+        self.pause = self.paused if not made else int(made < most)
+        return self._stretch(state, made, stage, motion, out, perf_counter() - began) if made else None
+
+    def _stretch(
+        self, start: State, made: int, stage: list[Any], motion: tuple[Floats, ...], out: Floats, seconds: float
+    ) -> Stretch:
+        """The states and rows of the steps, and the report of the last one. Each has its share of the `seconds`."""
+        stepper, h, shape = self.stepper, self.stepper.h, start.orientation.shape
+        states, rows, number, times = [], [], start.step, (0.0, 0.0, 0.0, 0.0, seconds / made)
+        for k, (resting, residual, overlap, *sums) in enumerate(out[:made].tolist(), 1):
+            number += 1
+            states.append(State(number * h, number, motion[0][k], motion[1][k].reshape(shape), motion[2][k]))
+            counts = (0, int(resting), 0, residual, 0, 0)  # contacts and iterations of the law, status, rounds: none
+            rows.append((number, number * h, *counts, overlap, *sums, *times, 1))
+        report = stepper.begin()
+        report.row = rows[-1]
+        if stepper.warm_start is not None:
+            table, chosen, impulse, *kept = stage
+            stepper.warm_start = report.warm_start = WarmStart(*kept)
+            if len(chosen):
+                report.note_rest(ContactSet(table, len(self.axes)), chosen, impulse, 0.0)
+                report.residual, report.overlap = rows[-1][5], rows[-1][8]
+        return Stretch(states, rows, report)
+
+
+def _numbers(stepper: Stepper) -> Numbers:
+    """The numbers of a stepper, in the order in which `_unpacked` reads them."""
+    world, pairs, h, fall = stepper.world, stepper.detector.pairs, stepper.h, 2.0 * stepper.h * stepper.fall
+    margin, wait, keys, scale = 0.0, 0.0, (0, 0), world.length_scale
+    if isinstance(stepper, DriftSafe):
+        margin, wait, keys = stepper.margin, stepper.wait, stepper.counts
+    overlaps = (MEASURED_OVERLAP * pairs.least, max(stepper.tolerance, FINEST) * scale, SLOP * scale, scale)
+    return Numbers(
+        h, stepper.touch, margin, wait, fall, stepper.tolerance, *overlaps, pairs.least, pairs.farthest, pairs.shared,
+        bool(world.shapes.round.all()), isinstance(stepper, DriftSafe), stepper.detector.has_balls, *keys,
+    )  # fmt: skip
+
+
+def quiet_steps(stepper: Stepper) -> QuietSteps | None:
+    """The quiet steps of a stepper; None if it or its world has stages that are not made here."""
+    world = stepper.world
+    if type(stepper) not in (Synchronous, DriftSafe) or not 0 < world.count <= MOST_BODIES:
+        return None
+    moved = world.motions or world.moving_boundaries or world.force is not None or world.periodic is not None
+    if moved or world.potential is not None or (world.dimension == 3 and (world.shapes.kind == MESH).any()):
+        return None
+    if "KIN" not in stepper.response.law.claims or stepper.active_set == "swept":
+        return None
+    if isinstance(stepper, DriftSafe) and (world.restitution_curves or not stepper.keeps_apart):
+        return None
+    return QuietSteps(stepper)
+
+
+class Moment(NamedTuple):
+    """The arrays of a state, with orientations (n, 1 or 4)."""
+
+    position: Floats
+    orientation: Floats
+    velocity: Floats
+
+
+class Stage(NamedTuple):
+    """What a step has made of its contacts: those that are held with their impulses, and the warm start it leaves."""
+
+    quiet: bool
+    table: Floats  # of the contacts; see `ContactSet`
+    chosen: Ints  # (k,) contacts that are held
+    impulse: Floats  # (m, r) of all contacts
+    warm_start: WarmStart
+
+
+@kernel(inline="always")
+def _stage(quiet, warm_start):
+    """The stage of a step without held contacts."""
+    return Stage(quiet, np.empty((0, WIDTH)), np.empty(0, np.int64), np.empty((0, 1)), warm_start)
+
+
+# Each makes at most as many steps as `out` has rows, which it writes. It returns their number and the last `Stage`: its
+# table, contacts, impulses, and keys and impulses of the warm start.
+#
+# `lay` is the layout of the resting solve, None without one. `lists` are the list of pairs, the number of pairs of
+# balls in it, and scratch of the length of the list. `motion` are positions (k + 1, n, D), orientations
+# (k + 1, n, 1 or 4) and velocities (k + 1, n, d); the first of each is the start.
+
+
+@kernel
+def quiet_balls(axes, lay, packed, shapes, lists, warm_start, motion, out):
+    """Steps of a world of discs or of spheres."""
+    fixed, stage, made = _unpacked(packed), _stage(True, warm_start), lists[0]
+    for k in range(len(out)):
+        before, after = _moment(motion, k), _moment(motion, k + 1)
+        listed, bounds = _fly(axes, fixed, made, before, after)
+        if not listed:
+            return _returned(k, stage)
+        ends = _ends(fixed, before, after, bounds[1])
+        table = ball_contacts(made.table, 0, len(made.table), ends, fixed.radius, fixed.balls, lists[2])
+        if lay is None:
+            new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+        else:
+            new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+        if not new.quiet or not _balls_apart(axes, fixed, lists, before, after):
+            return _returned(k, stage)
+        stage = new
+    return _returned(len(out), stage)
+
+
+@kernel
+def quiet_polygons(axes, lay, packed, shapes, lists, warm_start, motion, out):
+    """Steps of a 2D world with polygons."""
+    fixed, stage, made = _unpacked(packed), _stage(True, warm_start), lists[0]
+    for k in range(len(out)):
+        before, after = _moment(motion, k), _moment(motion, k + 1)
+        listed, bounds = _fly(axes, fixed, made, before, after)
+        if not listed:
+            return _returned(k, stage)
+        ends = _ends(fixed, before, after, bounds[1])
+        table = polygon_contacts(shapes, made.table[lists[1] :], ends, fixed.others)
+        if fixed.numbers.has_balls:
+            balls = ball_contacts(made.table, 0, lists[1], ends, fixed.radius, fixed.balls, lists[2])
+            table = np.concatenate((balls, table))
+        if lay is None:
+            new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+        else:
+            new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+        if not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
+            return _returned(k, stage)
+        stage = new
+    return _returned(len(out), stage)
+
+
+@kernel
+def quiet_solids(axes, lay, packed, shapes, lists, warm_start, motion, out):
+    """Steps of a 3D world with other convex shapes than spheres."""
+    fixed, stage, made = _unpacked(packed), _stage(True, warm_start), lists[0]
+    for k in range(len(out)):
+        before, after = _moment(motion, k), _moment(motion, k + 1)
+        listed, bounds = _fly(axes, fixed, made, before, after)
+        if not listed:
+            return _returned(k, stage)
+        ends = _ends(fixed, before, after, bounds[1])
+        table = solid_contacts(shapes, made.table[lists[1] :], ends, fixed.others)
+        if fixed.numbers.has_balls:
+            balls = ball_contacts(made.table, 0, lists[1], ends, fixed.radius, fixed.balls, lists[2])
+            table = np.concatenate((balls, table))
+        if lay is None:
+            new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+        else:
+            new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+        if not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
+            return _returned(k, stage)
+        stage = new
+    return _returned(len(out), stage)
+
+
+@kernel(inline="always")
+def _returned(made, stage):
+    """What Python gets; a named tuple would take more time."""
+    return made, stage.table, stage.chosen, stage.impulse, stage.warm_start.key, stage.warm_start.impulse
+
+
+@kernel(inline="always")
+def _unpacked(packed):
+    """What is packed, as `Fixed`; numbers are in the order of `Numbers`, and three more."""
+    x, marks, lengths, c = packed.numbers, packed.marks, packed.lengths, packed.coefficients
+    pull, root = packed.vectors[0], packed.vectors[1]
+    masses = Masses(lengths[5], packed.inertia, root, marks[3], marks[4], packed.gravity, int(x[20]))
+    surfaces = Surfaces(packed.material, packed.boundary_material, c[0], c[1:], int(x[18]), int(x[19]))
+    sizes = (x[12] != 0.0, x[13] != 0.0, x[14] != 0.0, x[15] != 0.0, int(x[16]), int(x[17]))
+    numbers = Numbers(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], *sizes)
+    bodies = (lengths[0], marks[0], lengths[1], lengths[2], lengths[3], lengths[4], pull, marks[1], marks[2])
+    return Fixed(masses, surfaces, *bodies, packed.boundary, packed.center, packed.boundary_velocity, numbers)
+
+
+@kernel(inline="always")
+def _moment(motion, k):
+    """The state with number k."""
+    return Moment(motion[0][k], motion[1][k], motion[2][k])
+
+
+@kernel(inline="always")
+def _ends(fixed, before, after, margins):
+    """What the narrow phase gets of a step."""
+    return Ends(
+        before.position, before.orientation, after.position, after.orientation, fixed.boundary, fixed.boundary,
+        margins, NO_SIDES, WIDTH,
+    )  # fmt: skip
+
+
+@kernel(inline="always")
+def _fly(axes, fixed, made, before, after):
+    """Moves the bodies freely; whether all pairs that may touch are in the list, and the bounds of `put_bounds`."""
+    numbers, none, bounds = fixed.numbers, np.zeros(len(fixed.radius)), np.empty((2, len(fixed.radius)))
+    after.position[:] = before.position
+    after.orientation[:] = before.orientation
+    after.velocity[:] = before.velocity
+    if after.velocity.shape[1] == 6:
+        fall_3d(fixed.masses, after.position, after.orientation, after.velocity, numbers.h)
+    else:
+        fall_2d(fixed.masses, after.position, after.orientation, after.velocity, numbers.h)
+    bounds[1] = fixed.margins
+    if numbers.holds:
+        gained = np.full(1, numbers.gained)
+        put_bounds(before.velocity, gained, fixed.arm, fixed.reach, len(axes), numbers.h, numbers.margin, bounds)
+    near = True
+    if len(axes) == 3:
+        _, _, moved = _displacements(fixed, before, after, numbers.shared)
+        near = moved <= 0.5 * FAR_MOTION * numbers.least
+    kept = check(axes, made, after.position, bounds[1], none, numbers.shared, numbers.farthest) == LIST_KEPT
+    return near and kept, bounds
+
+
+@kernel(inline="always")
+def _displacements(fixed, before, after, relative):
+    """Bounds on displacements, as `displacement_bounds`."""
+    return displacement_bounds(
+        before.position, after.position, before.orientation, after.orientation, fixed.is_round, fixed.radius, relative
+    )
+
+
+@kernel(inline="always")
+def _unheld(axes, fixed, table, moments, warm_start, row):
+    """The stage of a step that finds the contacts `table`, without a resting solve. Writes the row of the step."""
+    row[RESTING], row[RESIDUAL], row[OVERLAP] = 0.0, 0.0, 0.0
+    quiet = not len(table) or _opens(axes, fixed, table, moments[0], row)
+    _put_totals(fixed.masses, moments[1], row[SUMS:])
+    return _stage(quiet, warm_start)
+
+
+@kernel(inline="always")
+def _contact(axes, lay, fixed, table, bounds, moments, warm_start, row):
+    """The same with a resting solve."""
+    numbers, near = fixed.numbers, np.empty(len(table), np.int64)
+    count, overlap = near_contacts(table, bounds[1], numbers.margin, near)
+    row[RESTING], row[RESIDUAL], row[OVERLAP] = 0.0, 0.0, max(0.0, overlap)  # and not -0.0
+    table = table[near[:count]] if count < len(table) else table
+    if count and row[OVERLAP] <= numbers.deep:
+        stage = _hold(axes, lay, fixed, table, bounds[0], moments, warm_start, row)
+    else:
+        stage = _stage(count == 0, warm_start)
+    _put_totals(fixed.masses, moments[1], row[SUMS:])
+    return stage
+
+
+@kernel(inline="always")
+def _opens(axes, fixed, table, start, row):
+    """Whether no contact approaches, but for rounding. Writes the overlap."""
+    row[OVERLAP] = deepest_overlap(table)
+    rows, _, x, _, _ = _rows(axes, fixed, table, start)
+    return speeds(rows, x).min() >= -NOISE * fastest_component(start.velocity, len(axes))
+
+
+@kernel(inline="always")
+def _apart(fixed, before, after, free):
+    """Whether bodies have moved so little that a contained step has kept them apart (`containment.py`).
+
+    If they have moved `free`, without contacts, none touch at the end.
+    """
+    if not fixed.numbers.holds:
+        return True
+    center, rotation, largest = _displacements(fixed, before, after, False)
+    most = 0.0
+    for b in range(len(center)):
+        most = max(most, (center[b] + rotation[b]) / fixed.inner[b])
+    if most > 0.5 * FAR_MOTION or largest > 0.5 * FAR_MOTION * fixed.numbers.least:
+        return False
+    return free or most <= FAST_DISPLACEMENT
+
+
+@kernel
+def _balls_apart(axes, fixed, lists, before, after):
+    """The same for balls, which may also have moved farther, if they hardly overlap at the end."""
+    if _apart(fixed, before, after, False):
+        return True
+    made, numbers, none = lists[0], fixed.numbers, np.zeros(len(fixed.radius))
+    if not _apart(fixed, before, after, True):
+        return False
+    if check(axes, made, after.position, none, none, numbers.shared, numbers.farthest) != LIST_KEPT:
+        return False
+    ends = _ends(fixed, after, after, none)
+    table = ball_contacts(made.table, 0, len(made.table), ends, fixed.radius, fixed.balls, lists[2])
+    return deepest_overlap(table) <= SAFE_OVERLAP * numbers.least
+
+
+@kernel(inline="always")
+def _rows(axes, fixed, table, start):
+    """The rows of a table of contacts, as `assembled`."""
+    moving = (start.position, start.orientation, start.velocity, fixed.masses, fixed.center, fixed.boundary_velocity)
+    return assembled(axes, table, moving, fixed.surfaces)
+
+
+@kernel
+def _hold(axes, lay, fixed, table, slow, moments, warm_start, row):
+    """The stage of the resting solve. Writes the poses of held bodies, and the row of the step."""
+    numbers, h, m, (before, after) = fixed.numbers, fixed.numbers.h, len(table), moments
+    rows, restitution, x, bodies, _ = _rows(axes, fixed, table, before)
+    speed, top, fast = approach_speeds(rows, x, table, restitution, slow, (numbers.margin, numbers.touch), h)
+    if fast:
+        return _stage(False, warm_start)
+    interval = Interval(x, speed[0], speed[1], bodies, np.empty((0, x.shape[1])), np.empty(0), np.empty((0, 4)), h)
+    problem = RestingProblem(
+        np.empty_like(x), rows.base.copy(), np.zeros_like(rows.base), np.empty(m, np.bool_), np.empty(m, np.int64)
+    )
+    limits = (numbers.wait, numbers.margin, numbers.bodies, numbers.boundaries)
+    state_problem(rows, interval, table, restitution, fixed.pull, warm_start, limits, problem)
+    some, impulse, scale = np.empty(m, np.int64), np.zeros_like(rows.base), max(numbers.gained, top)
+    count, closes = begin_resting(rows, problem, problem.closing, problem.start, some, impulse)
+    few = count <= EXACT_CONTACTS
+    tolerance = (min(numbers.tolerance, FEW_CONTACTS_TOLERANCE) if few else numbers.tolerance) * scale
+    accuracy = Accuracy(tolerance, max(tolerance, numbers.tolerance * scale), FINE_WORK, 0)
+    velocity, residual, solved, some = problem.falling, 0.0, True, some[:count]
+    if closes:
+        given = Problem(rows.body, rows.val, problem.base, rows.bound, np.zeros(m))
+        velocity, residual, solved = _solved(lay, rows, given, some, velocity, impulse, accuracy)
+    least = max(numbers.touch / h, tolerance)
+    if not solved or closed_by(rows, problem.base, velocity, problem.closing, least) > 0:
+        return _stage(False, warm_start)
+    key, push, force = some[:0], np.empty((0, 1)), np.zeros(m)
+    if closes:
+        held = Held(some, problem.falling, impulse, velocity, residual, 0)
+        _move_held(rows, held, interval, fixed.masses, moments)
+        row[RESTING], row[RESIDUAL] = count, residual / scale if residual > 0.0 else 0.0
+        key, push = keep(table, problem.keys, impulse, some, len(axes))
+        for i in range(m):
+            force[i] = impulse[i, 0] / h
+    quiet = row[RESIDUAL] <= numbers.tolerance
+    if quiet and row[OVERLAP] > numbers.slop:
+        quiet = _remove_overlap(lay, fixed, table, rows, bodies, force, moments, row[OVERLAP])
+    if quiet and not numbers.all_round:
+        moved = farthest(after.velocity, fixed.arm, len(axes), h, bodies)
+        allowed = numbers.curved
+        quiet = row[OVERLAP] <= allowed and moved * moved <= 2.0 * allowed * numbers.length_scale
+    return Stage(quiet, table, some if closes else some[:0], impulse, WarmStart(key, push))
+
+
+@kernel(inline="always")
+def _solved(lay, rows, given, some, velocity, impulse, accuracy):
+    """Velocities after the impulses, which are written, the residual, and whether no large island is left."""
+    touching, val, base, z = (rows.touch_ptr, rows.touch), given.val, given.base, impulse
+    d, padding = val.shape[3], val.shape[2] != len(lay.rows) or val.shape[3] != len(lay.axes)
+    if padding:
+        val, base, velocity, z = padded(lay, val, base, velocity, impulse)
+    whole = Problem(given.body, val, base, given.bound, given.given)
+    x, residual, _, left, _ = solve_small_islands(lay, whole, touching, some, velocity, z, CONE, accuracy)
+    if padding:
+        x = x[:, :d].copy()
+        for i in range(len(impulse)):
+            for row in range(impulse.shape[1]):
+                impulse[i, row] = z[i, row]
+    return x, residual, len(left) == 0
+
+
+@kernel
+def _remove_overlap(lay, fixed, table, rows, bodies, force, moments, deepest):
+    """Removes overlap as `without_overlap` does; False if a large island is left."""
+    masses, (before, after), (m, n) = fixed.masses, moments, (len(table), len(fixed.radius))
+    many, scale, dim = m > EXACT_CONTACTS, fixed.numbers.length_scale, len(masses.gravity)
+    slop = (max(SLOP, SHARE_OF_TOLERANCE * fixed.numbers.tolerance) if many else SLOP) * scale
+    if deepest <= slop:
+        return True
+    plan = Plan(np.empty(m, np.int64), np.zeros_like(rows.base), np.empty(n, np.int64), np.zeros((2, n)))
+    motion = (before.position, before.velocity, after.position, after.velocity)
+    count = make_plan(table, np.empty((0, WIDTH)), force, masses, motion, (slop, NEAR * deepest, 1.0), plan)
+    if not count:
+        return True
+    apart = Problem(rows.body, rows.val, plan.base, np.zeros_like(rows.bound), np.zeros(m))
+    still, none = np.zeros((len(rows.touch_ptr) - 1, after.velocity.shape[1])), np.zeros_like(rows.base)
+    tolerance = ERROR * deepest if many else EXACT * slop
+    x, _, solved = _solved(lay, rows, apart, plan.near[:count], still, none, Accuracy(tolerance, tolerance, 0.0, 0))
+    move = np.zeros_like(after.velocity)
+    move_within_energy(x, bodies, plan, masses, move, after.velocity)
+    for b in range(n):
+        for c in range(dim):
+            after.position[b, c] += move[b, c]
+        if dim == 2 and move.shape[1] == 3:
+            after.orientation[b, 0] += move[b, 2]
+    if move.shape[1] == 6:
+        rotate_all(masses, after.orientation, after.velocity, move, False)
+    return solved
+
+
+@kernel(inline="always")
+def _move_held(rows, held, interval, masses, moments):
+    """Writes the poses and velocities of held bodies, as `held_motion`."""
+    before, after = moments
+    if after.velocity.shape[1] == 6:
+        start = (before.position, before.orientation, before.velocity)
+        held_3d(rows, held, interval, masses, start, (after.position, after.orientation, after.velocity))
+    else:
+        start = (before.position, before.orientation[:, 0], before.velocity)
+        held_2d(rows, held, interval, masses, start, (after.position, after.orientation[:, 0], after.velocity))
+
+
+@kernel(inline="always")
+def _put_totals(masses, state, out):
+    """Writes the sums of `report.totals`."""
+    if len(masses.gravity) == 2:
+        out[:] = totals_2d(masses.mass, masses.inertia, masses.free, masses.gravity, state.position, state.velocity)
+    else:
+        out[:] = totals_3d(
+            masses.mass, masses.inertia, masses.free, masses.gravity, state.position, state.orientation, state.velocity
+        )
