@@ -93,6 +93,14 @@ def refused(act) -> str:
         return text
 
 
+def is_accepted(settings: dict) -> bool:
+    try:
+        Settings.from_dict(settings)
+    except ProblemError:
+        return False
+    return True
+
+
 def printed(*arguments) -> tuple[int, str]:
     """Exit code of a command and all that it prints, as to a terminal."""
     streams = io.StringIO(), io.StringIO()
@@ -106,7 +114,10 @@ def test_enough_values():
 
 
 def test_every_reader_gives_one_line(runs, tmp_path):
-    """`info`, `check` and reading agree: the run is described, or refused with the same message."""
+    """`info`, `check` and reading agree: the run is described, or refused with the same message.
+
+    The commands get all control characters and a third of the other values: messages are those of the reader.
+    """
     accepted = 0
     for i, change in enumerate(changes()):
         path = forged.forge(
@@ -114,7 +125,7 @@ def test_every_reader_gives_one_line(runs, tmp_path):
         )
         before = path.read_bytes()
         message = refused(lambda path=path: Trajectory(path))
-        for command in ("info", "check") if not message or i % 5 == 0 else ("info",):
+        for command in ("info", "check")[i % 2 :] if i % 3 == 0 or any(v in CODES for v in change.values()) else ():
             code, text = printed(command, path)
             assert not has_controls(text), (change, text)
             assert code in ((0, 1) if not message else (2,)), (change, command, text)
@@ -125,8 +136,17 @@ def test_every_reader_gives_one_line(runs, tmp_path):
 
 
 def test_resuming_ends_or_is_refused(runs, tmp_path):
-    """A resumed run ends: its number of steps is bounded, and the law and its options are valid."""
+    """A resumed run ends: its number of steps is bounded, and the law and its options are valid.
+
+    Of the settings that no reader accepts a third are tried: the reader refuses them before.
+    """
+    path = tmp_path / "run.h5"
+    path.write_bytes(runs["stopped"])
+    with Trajectory(path) as run:
+        good = run.settings.as_dict()
     for i, change in enumerate(changes()):
+        if i % 3 and not is_accepted(good | change):
+            continue
         path = forged.forge(runs["stopped"], tmp_path / f"{i}.h5", forged.with_settings(**change))
         before = path.read_bytes()
         message = refused(lambda path=path: carom.resume(path))
