@@ -32,22 +32,27 @@ help: ## print this list
 	@echo
 	@echo "Everything is installed into $(VENV) with $(PYTHON); PYTHON=... and VENV=... change that."
 
-demo: $(VENV)/.installed ## Newton's cradle under every law, a pool break under three: tables here, pictures in out/
-	@$(BIN)/carom warmup laws 2d/discs 2d/drift_safe
+# Kernels are compiled while packages are installed, which takes one processor: they need the packages of FOR_KERNELS
+# alone. $(1) are the families of kernels, none for all, $(2) what is installed meanwhile.
+FOR_KERNELS := $(shell grep -oE '"(numpy|scipy|numba|matplotlib)[<>=][^"]*"' pyproject.toml)
+WARM_UP := PYTHONPATH=src $(BIN)/python -m carom.kernels.warmup
+READY = $(WARM_UP) $(1) & compiling=$$!; \
+	$(MAKE) -s --no-print-directory $(2) || { kill $$compiling; exit 1; }; \
+	wait $$compiling || $(WARM_UP) $(1)
+# Byte code is written when a module is imported first: without it each of the many processes would compile all modules.
+demo test test-long: export PYTHONDONTWRITEBYTECODE :=
+
+demo: $(VENV)/.for-kernels ## Newton's cradle under every law, a pool break under three: tables here, pictures in out/
+	@$(call READY,demo,$(VENV)/.installed)
 	@$(BIN)/carom demo -o out
 
-# Kernels are compiled while the packages of the tests and the browser are installed, which takes one processor.
-READY_FOR_TESTS = $(BIN)/carom warmup & compiling=$$!; \
-	$(MAKE) -s --no-print-directory $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.bytecode || { kill $$compiling; exit 1; }; \
-	wait $$compiling || $(BIN)/carom warmup
-# Without files of byte code each of the many processes of the tests would compile all modules.
-test test-long: export PYTHONDONTWRITEBYTECODE :=
+READY_FOR_TESTS = $(call READY,,$(VENV)/.installed-test $(VENV)/.browser $(VENV)/.bytecode)
 
-test: $(VENV)/.installed ## the test suite without its long part
+test: $(VENV)/.for-kernels ## the test suite without its long part
 	@$(READY_FOR_TESTS)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(ARGS)
 
-test-long: $(VENV)/.installed ## the whole test suite
+test-long: $(VENV)/.for-kernels ## the whole test suite
 	@$(READY_FOR_TESTS)
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
@@ -117,8 +122,8 @@ clean: ## remove the environment, caches and pictures; compiled kernels stay in 
 	find src tests examples benchmarks fuzz docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The stamps make a second run start at once: an install happens again only when pyproject.toml has changed.
-# The source itself is installed in place, so edits need no install. Modules of development tools get their byte code
-# when they are imported: to compile all of them takes half as long as the installation itself.
+# The source itself is installed in place, so edits need no install. Modules get their byte code when they are imported:
+# to compile all of them takes half as long as the installation itself.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "Carom needs Python 3.10 or newer; name one with PYTHON=..." >&2; exit 1; }
@@ -156,12 +161,17 @@ $(VENV)/.bytecode: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --collect-only -qq -m "not long" >/dev/null || true
 	@touch $@
 
-$(VENV)/.installed: pyproject.toml $(VENV)/.created
-	@echo "installing carom, its viewer and what they need ..."
-	@$(PIP) -e ".[view,render]"
+$(VENV)/.for-kernels: pyproject.toml $(VENV)/.created
+	@echo "installing what kernels need ..."
+	@$(PIP) --no-compile $(FOR_KERNELS)
 	@touch $@
 
-$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+$(VENV)/.installed: $(VENV)/.for-kernels
+	@echo "installing carom, its viewer and what they need ..."
+	@$(PIP) --no-compile -e ".[view,render]"
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.for-kernels
 	@echo "installing carom[$*] and what it needs ..."
 	@$(PIP) --no-compile -e ".[view,render,$*]"
 	@touch $@ $(VENV)/.installed

@@ -70,10 +70,12 @@ def demo(
     output: Path = typer.Option(Path("out"), "-o", "--output", metavar="DIR", help="Folder of the figures."),
 ) -> None:
     """Show Newton's cradle under every law and a pool break under three: print tables, write figures to DIR."""
+    from ..kernels import prepare
     from .compiling import compile_notice
 
     output.mkdir(parents=True, exist_ok=True)
     with compile_notice():
+        prepare(["demo"], instead_of=["laws", "2d"])
         rows = cradle_rows()
     show(out(), rows)
     from .demo_figure import draw

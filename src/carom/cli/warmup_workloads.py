@@ -98,6 +98,7 @@ def _others() -> Iterator[Workload]:
         "large", partial(_run, "granular_wave", {"count": 400, "side": 6.0}, 60, stepper="drift_safe"), every
     )
     yield Workload("towers", _towers)
+    yield Workload("demo", _demo)  # with all that it calls: `make demo` compiles nothing else
     yield Workload("draw/2d", partial(_picture, "pool_break"), every)
     yield Workload("draw/3d", partial(_picture, "flat_box"), every)
 
@@ -146,6 +147,11 @@ def _run(
         scene = scene.with_(materials=materials, pairs={})
     settings.setdefault("stepper", "synchronous")
     simulate(scene, law, duration=steps * scene.step, **settings)
+
+
+def _demo() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _command("demo", "-o", folder)
 
 
 def _towers() -> None:

@@ -105,9 +105,14 @@ def compiling() -> bool:
     return _clock.depth > 0
 
 
-def prepare(families: Iterable[str]) -> None:
-    """Compiles the kernels of some families that are missing from the cache, in parallel processes."""
-    wanted = [name for name in families if name not in _prepared]
+def prepare(families: Iterable[str], instead_of: Iterable[str] = ()) -> None:
+    """Compiles the kernels of some families that are missing from the cache, in parallel processes.
+
+    They serve `instead_of` other families, with all families below these: later calls skip them. A program that is
+    known, such as the demo, has a family of what it calls, which are fewer kernels than runs of its kind may call.
+    """
+    wanted = [name for name in families if _prepared.isdisjoint((name, name.partition("/")[0]))]
+    _prepared.update(instead_of)
     if wanted and not config.DISABLE_JIT and KernelCache.observer is None:
         from .warmup import warm_up
 

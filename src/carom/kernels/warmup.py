@@ -169,3 +169,7 @@ def compile_entry(entry: Entry) -> str:
         with contextlib.suppress(OSError):
             path.with_suffix(FAILED).touch()
     return problem
+
+
+if __name__ == "__main__":  # needs few packages: the Makefile calls it while other packages are installed
+    warm_up(sys.argv[1:] or load().families)
