@@ -24,6 +24,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 collect_ignore = ["test_benchmarks.py", "test_fuzz.py"] if os.name == "nt" else []
 
 
+@pytest.fixture
+def blank_pictures(monkeypatch):
+    """Figures become empty files, for tests of the numbers beside them: to draw one takes half a second per format."""
+    monkeypatch.setattr("carom.draw.style.picture", lambda figure, ending, dots=None: b"")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc):
     """Of a test marked `covering`, the fast suite builds only the cases that it runs; elsewhere the others are `long`.

@@ -131,8 +131,7 @@ def hinge_cradle(integrator):
     return mujoco, model, data
 
 
-@pytest.mark.covering
-@pytest.mark.parametrize("seconds", [1, 4])
+@pytest.mark.parametrize("seconds", [1, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("integrator", ["Euler", "implicit", "implicitfast"])
 def test_mujoco_integrators_of_a_hinge_cradle(integrator, seconds):
     """Energy is kept as far as the integrator of first order keeps it: in 4 s 0.2 percent of that of the release.

@@ -65,6 +65,7 @@ def test_refuses_before_it_writes(carom, made):
     assert sorted(p.name for p in made.parent.iterdir()) == before
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_table_has_every_plotted_number_with_its_unit(carom, made):
     assert carom("plot", made, "--format", "svg").code == 0
     rows = table_of("made-overview.csv")

@@ -320,6 +320,7 @@ def test_the_overview_is_four_files(carom, made, tmp_path):
     assert (tmp_path / "figures" / names[0]).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_plotted_numbers_are_those_of_the_analysis(carom, made):
     assert carom("plot", made, "--what", "symmetry,energy,state", "--format", "svg").code == 0
     with package.Trajectory(made) as run:
@@ -355,6 +356,7 @@ def test_plot_refuses(carom, tmp_path, made):
 # ---- compare
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_compare_is_a_table_and_a_figure(carom, tmp_path):
     ended = carom("compare", *SMALL, "--laws", "gr,gauss_seidel,jacobi", "-o", "out", "-q", columns=80)
     assert ended.code == 0 and all(len(line) <= 80 for line in ended.out.splitlines())
@@ -372,6 +374,7 @@ def test_compare_is_a_table_and_a_figure(carom, tmp_path):
     assert float(rows["gr"]["energy_change_most"]) < 1e-12 and float(rows["jacobi"]["energy_change_most"]) > 0.1
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_compare_can_keep_the_runs(carom, tmp_path):
     order = ("compare", *SMALL, "--laws", "gr,lcp", "-o", "out", "--keep", "-q", "--json")
     found = json.loads(carom(*order).out)

@@ -126,6 +126,7 @@ def test_plot_refuses(carom, made, option, value, word):
     assert bad.code == 2 and word in bad.err and not Path("never").exists()
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_plane_has_no_camera(carom):
     assert carom("run", "pool_break", "--set", "rows=2", "--duration", "0.1", "-o", "flat.h5", "-q").code == 0
     bad = carom("plot", "flat.h5", "--what", "state", "--azimuth", "20")

@@ -51,8 +51,11 @@ def test_the_reader_sees_every_form(line, word):
 
 
 def test_every_figure_has_the_style_of_the_project():
-    files = {str(p.relative_to(PACKAGE)): strays(p.read_text(encoding="utf-8")) for p in PACKAGE.rglob("*.py")}
-    own = {name.replace("\\", "/"): found for name, found in files.items() if found}
+    """A file without any of the words is not parsed."""
+    texts = {p.relative_to(PACKAGE).as_posix(): p.read_text(encoding="utf-8") for p in PACKAGE.rglob("*.py")}
+    words = ("pyplot", "pylab", "Figure", "savefig", "rc_context")
+    own = {name: strays(text) for name, text in texts.items() if any(word in text for word in words)}
+    own = {name: found for name, found in own.items() if found}
     assert set(own) == set(OWN_WAY), own
 
 

@@ -41,11 +41,11 @@ def test_without_friction_there_is_no_model():
 
 
 @pytest.mark.parametrize("law", carom.laws.names())
-@pytest.mark.parametrize("speed", [0.0, 1.0, 1e-300])
-def test_nothing_that_moves_gives_finite_measures(law, speed):
+def test_nothing_that_moves_gives_finite_measures(law):
     """Both scales of the work of friction are then the smallest number, and their product is 0."""
-    problem = carom.ImpactProblem.from_discs([[0, 0], [1, 0]], 0.5, 1.0, [[0, 0, 0], [speed, 0, 0]], friction=0.5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        audit = carom.solve_impact(problem, law).audit()
-    assert all(np.isfinite(m.value) for m in audit.measures)
+    for speed in (0.0, 1.0, 1e-300):
+        problem = carom.ImpactProblem.from_discs([[0, 0], [1, 0]], 0.5, 1.0, [[0, 0, 0], [speed, 0, 0]], friction=0.5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            audit = carom.solve_impact(problem, law).audit()
+        assert all(np.isfinite(m.value) for m in audit.measures), speed

@@ -9,6 +9,7 @@ import pytest
 
 import carom
 from carom import scenes
+from carom.draw.style import written_as
 from carom.reproduce import Case, clean_break, energy_drum, maxwells_demon, splash
 from carom.scene.model import Bodies, Scene
 from carom.scene.motion import Fixed
@@ -79,7 +80,8 @@ def test_energy_drum(drum):
 
 
 def test_energy_drum_table(tmp_path):
-    drum = energy_drum.run(Case(tmp_path), duration=3.0)
+    with written_as(("svg",)):
+        drum = energy_drum.run(Case(tmp_path), duration=3.0)
     rows = table(drum.files[-1])
     last = [float(row["jacobi_largest_so_far"]) for row in rows]
     assert last == sorted(last)

@@ -9,6 +9,7 @@ import pytest
 
 from carom.cli.errors import run
 from carom.cli.main import app
+from carom.draw.style import written_as
 from carom.errors import ProblemError
 from carom.sweeps import Results
 from carom.sweeps.figures import draw_sweep
@@ -59,13 +60,15 @@ def test_curves_show_mean_and_range_over_seeds(tmp_path):
 
 
 def test_maps_and_phase_diagrams_have_one_field_per_combination(layer, tmp_path):
-    draw_sweep(layer, tmp_path)
+    with written_as(("svg",)):
+        draw_sweep(layer, tmp_path)
     heights, kinds = drawn(tmp_path / "sweep-height.csv"), drawn(tmp_path / "sweep-kind.csv")
     assert len(heights) == len(kinds) == 12
     assert all(float(r["height"]) == float(r["f"]) * float(r["g"]) for r in heights)
     assert all((r["kind"] == "flat") == (float(r["g"]) < 3) for r in kinds)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_categories_over_one_parameter(layer, tmp_path):
     draw_sweep(layer, tmp_path, "kind", where={"f": 1})
     assert [r["kind"] for r in drawn(tmp_path / "sweep-kind.csv")] == ["flat", "stripes", "stripes"] * 2

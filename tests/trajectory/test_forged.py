@@ -106,7 +106,10 @@ def test_enough_values():
 
 
 def test_every_reader_gives_one_line(runs, tmp_path):
-    """`info`, `check` and reading agree: the run is described, or refused with the same message."""
+    """`info`, `check` and reading agree: the run is described, or refused with the same message.
+
+    The commands get all control characters and a third of the other values: messages are those of the reader.
+    """
     accepted = 0
     for i, change in enumerate(changes()):
         path = forged.forge(
@@ -114,7 +117,7 @@ def test_every_reader_gives_one_line(runs, tmp_path):
         )
         before = path.read_bytes()
         message = refused(lambda path=path: Trajectory(path))
-        for command in ("info", "check") if not message or i % 5 == 0 else ("info",):
+        for command in ("info", "check")[i % 2 :] if i % 3 == 0 or any(v in CODES for v in change.values()) else ():
             code, text = printed(command, path)
             assert not has_controls(text), (change, text)
             assert code in ((0, 1) if not message else (2,)), (change, command, text)
