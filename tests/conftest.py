@@ -1,5 +1,6 @@
 """Settings of the whole suite."""
 
+import gc
 import os
 
 # Before NumPy and Numba load. Two threads even on one processor, so that tests can compare one with two; BLAS
@@ -22,6 +23,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Benchmarks and fuzzing limit and measure processes by calls of POSIX.
 collect_ignore = ["test_benchmarks.py", "test_fuzz.py"] if os.name == "nt" else []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nothing that is collected is garbage: without the search for it, collecting takes a third less time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()  # later searches pass over the tests and all modules
+        gc.enable()
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def run(request, tmp_path):
 
 def test_a_still_shows_the_walls(run):
     """In 2D a line crosses the row half way up on either side; in 3D the funnel covers part of the picture."""
-    image = Studio(run, Look(size=(640, 360), caption=False), Span(0.0, 0.0)).picture(0.0)
+    image = Studio(run, Look(size=(320, 180), caption=False), Span(0.0, 0.0)).picture(0.0)
     assert (image != 255).any(axis=2).sum() > 500
     if run.dimension == 3:
         from carom.draw.camera import looking_at
@@ -88,7 +88,7 @@ def field(request, tmp_path):
 
 def test_every_picture_has_the_field(field):
     """The still, the viewer and the play page show as many segments or triangles as the field has."""
-    image = Studio(field, Look(size=(640, 360), caption=False), Span(0.0, 0.0)).picture(0.0)
+    image = Studio(field, Look(size=(320, 180), caption=False), Span(0.0, 0.0)).picture(0.0)
     assert (image != 255).any(axis=2).sum() > 500
     batches, shown = batches_of(field), picture([field])
     json.dumps(shown)

@@ -26,6 +26,9 @@ PLAIN = {
     ("etm", "SMP"): "box_lifting",
     ("sqm", "SMP"): "box_lifting",
     ("smm", "SMP"): "box_lifting",
+    ("smm", "KIN"): "three_walls",
+    ("smm", "ONE"): "three_walls",
+    ("sqm", "SYM"): "box_flat_3d",
 }
 NON_CLAIMS = [(name, d) for name, law in laws.every() for d in desiderata.ORDER if d not in law.claims]
 

@@ -216,6 +216,7 @@ FOUNDATIONS = {  # law -> the pressure of its continuum
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", FOUNDATIONS)
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_weighted_faces_converge_to_the_elastic_foundation(name, power):

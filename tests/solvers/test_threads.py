@@ -31,7 +31,7 @@ def with_threads(count, work):
 @pytest.fixture(scope="module")
 def problems():
     """One pile that is a single island, and many islands of every size: both above the threshold."""
-    built = {"pile": random_pile(5000, seed=3), "clusters": cluster_field(500, 30, seed=4)}
+    built = {"pile": random_pile(4000, seed=3), "clusters": cluster_field(500, 30, seed=4)}
     assert all(p.contact_count >= THREADED_QP_CONTACTS for p in built.values())
     return built
 

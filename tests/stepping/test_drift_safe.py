@@ -301,7 +301,7 @@ def settling_discs(seed, heavy=0.0, steps=500):
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_no_step_of_a_plain_pile_adds_energy_at_the_default_tolerance(seed):
     """A warm start that is good enough is accepted, but not the work that it does. Rounding of the sums is allowed."""
     rows = settling_discs(seed)
