@@ -10,6 +10,7 @@ import pytest
 from numba import typeof, types
 
 from carom import kernels, laws
+from carom.cli.demo import cradle_rows
 from carom.cli.warmup_workloads import _run
 from carom.kernels import files, manifest, warmup
 from carom.kernels.families import families_of_law, families_of_run
@@ -92,6 +93,27 @@ def test_the_families_of_a_run_have_all_its_kernels(scene, parameters, law, sett
     assert sorted(set(used.entries) - set(there)) == []
     assert [key for key, entry in used.entries.items() if there[key].nested and not entry.nested] == []
     assert {entry.nested for entry in used.entries.values()} == {True, False}
+
+
+def test_the_family_of_the_demo_has_all_its_kernels():
+    """If this fails, run `carom warmup --record`: `make demo` compiles this family while packages are installed."""
+    known = manifest.load()
+    there = {known.entries[i].key for i in known.select(["demo"])}
+    with recording() as used:
+        cradle_rows()
+        _run("pool_break", {"rows": 4}, 60, law="gauss_seidel", stepper=make_scene("pool_break").stepper)
+    assert sorted(set(used.entries) - there) == []
+
+
+def test_a_family_can_stand_for_others(monkeypatch):
+    """What the demo does not call is not compiled for it; families that it does not stand for are."""
+    asked = []
+    monkeypatch.setattr(kernels, "_prepared", set())
+    monkeypatch.setattr(warmup, "warm_up", asked.extend)
+    kernels.prepare(["demo"], instead_of=["laws"])
+    kernels.prepare(["laws/gr", "2d/discs"])
+    kernels.prepare(["2d/discs", "demo"])
+    assert asked == ["demo", "2d/discs"]
 
 
 def test_no_family_is_empty():
