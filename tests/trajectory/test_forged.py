@@ -93,6 +93,14 @@ def refused(act) -> str:
         return text
 
 
+def is_accepted(settings: dict) -> bool:
+    try:
+        Settings.from_dict(settings)
+    except ProblemError:
+        return False
+    return True
+
+
 def printed(*arguments) -> tuple[int, str]:
     """Exit code of a command and all that it prints, as to a terminal."""
     streams = io.StringIO(), io.StringIO()
@@ -128,8 +136,17 @@ def test_every_reader_gives_one_line(runs, tmp_path):
 
 
 def test_resuming_ends_or_is_refused(runs, tmp_path):
-    """A resumed run ends: its number of steps is bounded, and the law and its options are valid."""
+    """A resumed run ends: its number of steps is bounded, and the law and its options are valid.
+
+    Of the settings that no reader accepts a third are tried: the reader refuses them before.
+    """
+    path = tmp_path / "run.h5"
+    path.write_bytes(runs["stopped"])
+    with Trajectory(path) as run:
+        good = run.settings.as_dict()
     for i, change in enumerate(changes()):
+        if i % 3 and not is_accepted(good | change):
+            continue
         path = forged.forge(runs["stopped"], tmp_path / f"{i}.h5", forged.with_settings(**change))
         before = path.read_bytes()
         message = refused(lambda path=path: carom.resume(path))
