@@ -227,8 +227,8 @@ def moving_energy(run):
 
 
 def test_a_small_house_of_cards_stands_and_falls():
-    """Seven cards. Measured before the hit: less than 1e-11."""
-    run = carom.simulate(scenes.card_house(stories=2, width=2, rest=0.5), duration=2.5)
+    """Seven cards. Measured before the hit: less than 1e-11. The top comes down between 2.4 and 2.6."""
+    run = carom.simulate(scenes.card_house(stories=2, width=2, rest=0.5), duration=2.7)
     assert stands(run, 0.45) <= 1e-8
     x = cards(run)[0]
     assert x[-1, :, 2].max() < 0.7 * x[0, :, 2].max()
