@@ -67,22 +67,15 @@ def test_small_islands_are_always_certified(seed):
     certified(g, c, y, residual)
 
 
-# Problems that the dense method once left at 1e-8, because one step without progress ended it.
-@pytest.mark.parametrize("seed", [2507, 11397, 15019, 15409])
+# Problems that the dense method leaves above 0.2 if one step without progress ends it: whole-numbered, redundant rows.
+@pytest.mark.parametrize("seed", [550, 834, 1910, 7204])
 def test_a_step_without_progress_is_not_the_end(seed):
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, 25))
-    g = rng.normal(size=(m, int(rng.integers(1, m + 4))))
-    if seed % 5 == 2:
-        g *= 10.0 ** rng.uniform(-2, 2, (m, 1))
-    else:
-        g = g[rng.integers(0, m, m)]
+    m = int(rng.integers(20, DENSE_QP_CONTACTS + 1))
+    g = np.round(rng.normal(size=(m, int(rng.integers(3, m)))))
+    g += (np.abs(g).sum(axis=1) == 0)[:, None]
     c = g @ rng.normal(size=g.shape[1])
-    low = -rng.uniform(0, 1, m) * (rng.random(m) < 0.7)
-    high = np.where(rng.random(m) < 0.5, np.inf, rng.uniform(0, 1, m))
-    fixed = rng.random(m) < 0.1
-    high[fixed] = low[fixed]
-    y, residual = packings.solve_bounds(packings.rows_from(g), c, low, high)
+    y, residual = solve_cone(packings.rows_from(g), c)
     certified(g, c, y, residual)
 
 

@@ -1,4 +1,4 @@
-"""Relaxation of a cone problem: exact in the limit, within its tolerance, honest when it stops early, energy never rises."""
+"""Relaxation of a cone problem: exact in the limit, within its tolerance, honest if stopped, energy never rises."""
 
 from __future__ import annotations
 
