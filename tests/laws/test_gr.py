@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.solvers import packings
 
 import carom
 from carom import ImpactProblem, catalogue, laws, solve_impact
 from carom.laws.gr import GR, reflections
+from carom.solvers.qp.cone import solve_cone
+from carom.solvers.rows import taken
 from carom.solvers.thresholds import DENSE_QP_CONTACTS
 
 # Three equal balls with v = (va, 0, -1): all contacts violate for va > 0, and one iteration is the Newton-law LCP.
@@ -68,9 +69,8 @@ def test_an_iteration_solves_the_cone_problem_of_the_violators(layers):
     assert (contacts.count > DENSE_QP_CONTACTS) == (layers == 6)
     tol = 1e-10 * contacts.approach()
     x, lam, count = contacts.velocity, np.zeros(contacts.count), 0
-    while (violators := contacts.speeds(x) < -tol).any():
-        bound = np.where(violators, np.inf, 0.0)
-        lam += packings.solve_bounds(contacts.rows, 2.0 * contacts.speeds(x), np.zeros(contacts.count), bound)[0]
+    while len(violators := np.flatnonzero(contacts.speeds(x) < -tol)):
+        lam[violators] += solve_cone(taken(contacts.rows, violators), 2.0 * contacts.speeds(x)[violators])[0]
         x, count = contacts.after(lam), count + 1
     _, got, iterations, left, residual = reflections(contacts.rows, contacts.velocity, tol, 10_000)
     assert (iterations, left) == (count, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carom import ImpactProblem, ProblemError, friction, laws, solve_impact
 from carom.resolve.restitution import MODELS
-from carom.solvers.qp.box import solve_cone
+from carom.solvers.qp.cone import solve_cone
 from carom.testing import random_problem
 
 INTERPOLATED = [name for name, law in laws.every() if "energetic" in law.restitution_models]

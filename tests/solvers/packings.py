@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from carom import ImpactProblem
 from carom.catalogue.entry import disc_cluster, sphere_cluster
 from carom.problem.contacts import as_matrix
-from carom.solvers.qp.box import Box, solve_box, work_of
+from carom.solvers.qp.cone import Cone, solve_chosen, work_of
 from carom.solvers.rows import rows_from_csr, taken
 
 
@@ -66,26 +66,11 @@ def with_duplicates(problem, rng):
     return taken(rows, pick), u[pick]
 
 
-def solve_bounds(rows, c, low, high, start=None):
-    """`argmin 1/2 y^T A y + c^T y` over `low <= y <= high` and all contacts, and its residual; `start` is a guess."""
+def solve(rows, c, start=None):
+    """`argmin 1/2 y^T A y + c^T y` over `y >= 0` and all contacts, and its residual; `start` is a guess."""
     y = np.zeros(len(c)) if start is None else np.array(start, dtype=float)
-    c, low, high = (np.require(v, float, ["C", "W"]) for v in (c, low, high))
-    return y, solve_box(rows, np.arange(len(c)), Box(c, low, high, y, start is not None), work_of(rows))
-
-
-def bounds_of(kind, m, rng):
-    """Bounds that contain zero: `cone`, symmetric as for friction (`box`), or a mixture with fixed entries."""
-    if kind == "cone":
-        return np.zeros(m), np.full(m, np.inf)
-    if kind == "box":
-        reach = rng.uniform(0.0, 1.0, m)
-        return -reach, reach
-    low, high = -rng.uniform(0.0, 1.0, m), rng.uniform(0.0, 1.0, m)
-    low[rng.random(m) < 0.3] = 0.0
-    high[rng.random(m) < 0.3] = np.inf
-    fixed = rng.random(m) < 0.15
-    high[fixed] = low[fixed]
-    return low, high
+    given = Cone(np.require(c, float, ["C", "W"]), y, start is not None)
+    return y, solve_chosen(rows, np.arange(len(c)), given, work_of(rows))
 
 
 def dense(rows):

@@ -1,4 +1,4 @@
-"""Box problems `min 1/2 |G^T y|^2 + c^T y`, `low <= y <= high`, solved with nothing of Carom's.
+"""Cone problems `min 1/2 |G^T y|^2 + c^T y`, `y >= 0`, solved with nothing of Carom's.
 
 With c = G x0 this is `min 1/2 |x0 + G^T y|^2`: the velocity `x0 + G^T y` is unique although y often is not, so
 velocities are what is compared.
@@ -10,62 +10,44 @@ import itertools
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import lsq_linear, nnls
+from scipy.optimize import nnls
 
 
-def residual(matrix, c, low, high, y):
+def residual(matrix, c, y):
     """How far y is from a solution: the speed that a step of each contact alone would change, over max |c|.
 
-    For the cone this is max |min(A_ii y_i, (A y + c)_i)| / max |c|.
+    This is max |min(A_ii y_i, (A y + c)_i)| / max |c|.
     """
     matrix = sp.csr_matrix(matrix)
     stiff = np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
     gradient = matrix @ (matrix.T @ y) + c
-    step = np.clip(y - gradient / stiff, low, high) - y
+    step = np.maximum(y - gradient / stiff, 0.0) - y
     return float(np.abs(step * stiff).max() / np.abs(c).max())
 
 
-def by_enumeration(matrix, c, low, high):
-    """G^T y by trying every combination of free and fixed contacts: the one that satisfies the conditions."""
+def by_enumeration(matrix, c):
+    """G^T y by trying every set of free contacts: the one that satisfies the conditions."""
     a, m, size = matrix @ matrix.T, len(c), np.abs(c).max()
-    places = [("low", "free") if np.isinf(h) else ("low", "free", "high") for h in high]
-    for place in itertools.product(*places):
-        y = np.where([p == "low" for p in place], low, np.where([p == "high" for p in place], high, 0.0))
-        free = np.flatnonzero([p == "free" for p in place])
-        if len(free):
-            block, given = a[np.ix_(free, free)], -(c + a @ y)[free]
-            y[free] = np.linalg.lstsq(block, given, rcond=1e-11)[0]
+    for choice in itertools.product((False, True), repeat=m):
+        free, y = np.array(choice), np.zeros(m)
+        if free.any():
+            y[free] = np.linalg.lstsq(a[np.ix_(free, free)], -c[free], rcond=1e-11)[0]
         g = a @ y + c
-        at_low, at_high = (np.array([p == name for p in place]) for name in ("low", "high"))
-        closed = low == high
-        right = (y >= low - 1e-10) & (y <= high + 1e-10)
-        right &= ~at_low | closed | (g >= -1e-10 * size)
-        right &= ~at_high | closed | (g <= 1e-10 * size)
-        right &= at_low | at_high | (np.abs(g) <= 1e-10 * size)
+        right = (y >= -1e-10) & (g >= -1e-10 * size)
+        right &= ~free | (np.abs(g) <= 1e-10 * size)
         if right.all():
             return matrix.T @ y
-    raise AssertionError(f"none of the combinations of {m} contacts is a solution")
+    raise AssertionError(f"none of the sets of {m} contacts is a solution")
 
 
 def by_nnls(matrix, x0):
-    """G^T y for the cone with c = G x0: Lawson and Hanson."""
+    """G^T y with c = G x0: Lawson and Hanson."""
     y, _ = nnls(matrix.T, -x0, maxiter=100 * len(matrix))
     return matrix.T @ y
 
 
-def by_lsq_linear(matrix, x0, low, high):
-    """G^T y for any bounds with c = G x0: Stark and Parker's bounded least squares."""
-    closed = low == high
-    y = low.copy()
-    # The routine wants low < high; fixed entries go to the right-hand side.
-    target = -x0 - matrix[closed].T @ low[closed]
-    answer = lsq_linear(matrix[~closed].T, target, (low[~closed], high[~closed]), method="bvls", tol=1e-14)
-    y[~closed] = answer.x
-    return matrix.T @ y
-
-
 def by_piqp(matrix, x0):
-    """G^T y for the cone, from the velocity: `min 1/2 |x - x0|^2` with `G x >= 0`."""
+    """G^T y from the velocity: `min 1/2 |x - x0|^2` with `G x >= 0`."""
     import piqp
 
     solver = piqp.SparseSolver()

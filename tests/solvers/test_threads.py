@@ -15,7 +15,7 @@ from carom import solve_impact
 from carom.resolve.impulses import resolve
 from carom.resolve.response import Response
 from carom.solvers import threads
-from carom.solvers.qp.box import solve_cone
+from carom.solvers.qp.cone import solve_cone
 from carom.solvers.threads import limited, most_threads, on_threads, thread_count
 from carom.solvers.thresholds import THREADED_QP_CONTACTS
 
@@ -64,7 +64,7 @@ def test_laws(problems, name, law, restitution):
 
 @pytest.mark.parametrize("name", ["pile", "clusters"])
 def test_friction(problems, name):
-    """Friction is a box problem over the tangents, warm-started: threads again."""
+    """With friction, threads again."""
     problem = problems[name].with_(friction=0.3, restitution=0.5)
     one = with_threads(1, lambda: solve_impact(problem, "gr"))
     two = with_threads(2, lambda: solve_impact(problem, "gr"))
@@ -72,12 +72,12 @@ def test_friction(problems, name):
     assert one.friction_impulse.tobytes() == two.friction_impulse.tobytes()
 
 
-def test_warm_and_boxed(problems):
+def test_warm(problems):
     contacts = problems["clusters"].contacts
-    u, rng = contacts.speeds(), np.random.default_rng(0)
-    reach, start = rng.random(len(u)), rng.normal(size=len(u))
-    one = with_threads(1, lambda: packings.solve_bounds(contacts.rows, u, -reach, reach, start))
-    two = with_threads(2, lambda: packings.solve_bounds(contacts.rows, u, -reach, reach, start))
+    u = contacts.speeds()
+    start = np.random.default_rng(0).normal(size=len(u))
+    one = with_threads(1, lambda: packings.solve(contacts.rows, u, start))
+    two = with_threads(2, lambda: packings.solve(contacts.rows, u, start))
     assert one[0].tobytes() == two[0].tobytes()
     assert one[1] == two[1]
 
@@ -91,7 +91,7 @@ def test_threads_are_used(problems, monkeypatch):
         pieces_seen.append(len(pieces))
         return plain(work, pieces)
 
-    monkeypatch.setattr("carom.solvers.qp.box.on_threads", watched)
+    monkeypatch.setattr("carom.solvers.qp.cone.on_threads", watched)
     contacts = problems["clusters"].contacts
     with_threads(1, lambda: solve_cone(contacts.rows, contacts.speeds()))
     assert max(pieces_seen) == 1

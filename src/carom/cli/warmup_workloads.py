@@ -145,7 +145,7 @@ def _impacts(law: str) -> None:
 
 
 def _lattice(side: int = 12) -> None:
-    """A lattice of discs that all touch: one island, for the methods of large box QPs."""
+    """A lattice of discs that all touch: one island, for the methods of large cone problems."""
     from .. import ImpactProblem, solve_impact
 
     row, column = np.divmod(np.arange(side * side), side)

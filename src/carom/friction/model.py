@@ -13,7 +13,7 @@ from ..problem import checks
 from ..problem.contacts import Contacts
 from ..solvers.contact import Accuracy, contact_residual, solve_contact
 from ..solvers.contact_island import ZERO_ROW
-from ..solvers.qp.box import SWEEPS_TOLERANCE
+from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import FRICTION, Floats, Rows, tangent_squares
 
 CONVERGED_TOLERANCES = 10.0  # residual, in tolerances, up to which equations count as solved

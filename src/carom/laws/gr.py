@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels import kernel
 from ..problem.batch import part, put
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.qp.box import cone, solve_box, work_of
+from ..solvers.qp.cone import cone, solve_chosen, work_of
 from ..solvers.rows import Floats, Rows, speeds
 from ..solvers.thresholds import DENSE_QP_CONTACTS
 from .inelastic import FEASIBLE, finish_inelastically, reflected, without_solution
@@ -36,7 +36,7 @@ class GR(Law):
     name: ClassVar[str] = "gr"
     title: ClassVar[str] = "generalized reflections"
     paper: ClassVar = SMITH_2012
-    cost: ClassVar[str] = "one box QP over the violators per iteration; at most 1000 + 100 sqrt(m) iterations"
+    cost: ClassVar[str] = "one cone problem over the violators per iteration; at most 1000 + 100 sqrt(m) iterations"
     claims: ClassVar[frozenset[str]] = frozenset({"BRK", "SYM", "KIN", "MOM", "ONE", "FEA"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")
 
@@ -71,12 +71,12 @@ def _with_restitution(contacts: Contacts, tol: float, bound: int) -> Impulses:
         if len(chosen) == 0:
             result = reflected(contacts, lam, x, count, 0, tol, GR.name)
             return replace(result, residual=worst / fastest if fastest > 0.0 else 0.0)
-        box = cone((1.0 + contacts.restitution[chosen]) * u[chosen])
-        residual = solve_box(contacts.rows, chosen, box, work, tol)
+        problem = cone((1.0 + contacts.restitution[chosen]) * u[chosen])
+        residual = solve_chosen(contacts.rows, chosen, problem, work, tol)
         worst = max(worst, residual)
-        if residual > max(FEASIBLE * np.abs(box.c).max(), tol):
+        if residual > max(FEASIBLE * np.abs(problem.c).max(), tol):
             return without_solution(contacts, lam, count, worst / fastest)
-        lam[chosen] += box.y
+        lam[chosen] += problem.y
         x = contacts.after(lam)
         u = contacts.speeds(x)
     return finish_inelastically(contacts, lam, x, bound, f"gr reached its bound of {bound} iterations", worst / fastest)
@@ -109,9 +109,9 @@ def reflections(rows: Rows, velocity: Floats, tol: float, bound: int) -> tuple[F
         at = _iterate(rows, front, dense, tol, bound, at, y)
         if at.large == 0 or at.infeasible:
             return front.lam, front.x, at.iterations, at.violators, at.worst
-        work, box = work or work_of(rows), cone(front.rate[: at.large])
-        residual = solve_box(rows, front.large[: at.large].astype(np.int64), box, work, tol, True)
-        y, at = box.y, at._replace(residual=max(at.residual, residual))
+        work, problem = work or work_of(rows), cone(front.rate[: at.large])
+        residual = solve_chosen(rows, front.large[: at.large].astype(np.int64), problem, work, tol, True)
+        y, at = problem.y, at._replace(residual=max(at.residual, residual))
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
-from ..solvers.qp.box import solve_cone
+from ..solvers.qp.cone import solve_cone
 from ..solvers.rows import Floats
 
 FEASIBLE = 1e-6  # a residual above this means that no velocity keeps all contacts apart

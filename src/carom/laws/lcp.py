@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels import kernel
 from ..problem.batch import part, put
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.qp.box import few_cones, solve_cone
+from ..solvers.qp.cone import few_cones, solve_cone
 from ..solvers.rows import pushed, speeds
 from .inelastic import FEASIBLE, finish_inelastically, without_solution
 from .law import SMITH_2012, Law
@@ -35,7 +35,7 @@ class LCP(Law):
     title: ClassVar[str] = "Newton-law LCP"
     paper: ClassVar = SMITH_2012
     cost: ClassVar[str] = (
-        "one box QP over the contacts of an island, repeated until nothing approaches; at most 100 solves"
+        "one cone problem over the contacts of an island, repeated until nothing approaches; at most 100 solves"
     )
     claims: ClassVar[frozenset[str]] = frozenset({"SYM", "KIN", "MOM", "ONE", "FEA", "SMP"})
     restitution_models: ClassVar[tuple[str, ...]] = ("energetic", "qce_lcp", "newton")

@@ -47,7 +47,7 @@ class Dense(NamedTuple):
 def dense_space():
     """Uninitialized work space for islands of up to DENSE_QP_CONTACTS contacts."""
     k = DENSE_QP_CONTACTS
-    return Dense(np.empty((k, k)), np.empty((4, k)), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64))
+    return Dense(np.empty((k, k)), np.empty((2, k)), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64))
 
 
 @kernel
@@ -197,7 +197,7 @@ def _reflect_island(rows, at, front, u, k, factor, dense):
     island, a, given = at.island, dense.a, dense.given
     for r in range(k):
         i = front[island[r]]
-        given[0, r], given[1, r], given[2, r], given[3, r] = factor * u[island[r]], 0.0, np.inf, 0.0
+        given[0, r], given[1, r] = factor * u[island[r]], 0.0
         a[r, r] = rows.diag[i]
         for c in range(r):
             total = _product(rows, i, front[island[c]])
@@ -205,11 +205,11 @@ def _reflect_island(rows, at, front, u, k, factor, dense):
     residual = inside_solution(a, given, k, dense.work)
     if residual < 0.0:
         for r in range(k):
-            given[3, r] = 0.0
+            given[1, r] = 0.0
         residual = solve_dense_in(a, given, False, k, dense.work, dense.places)
     for r in range(k):
-        if given[3, r] != 0.0:
-            _push(rows, at, front[island[r]], given[3, r])
+        if given[1, r] != 0.0:
+            _push(rows, at, front[island[r]], given[1, r])
     return residual
 
 

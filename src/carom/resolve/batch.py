@@ -1,7 +1,7 @@
 """Batches of impact problems: one kernel loops over the problems whose answer takes nothing but a law.
 
 These are problems with few contacts, a diagonal mass matrix and one coefficient of restitution, without friction. The
-kernels of the law and of the box QP are those of a single impact, so the answers have the same bits.
+kernels of the law and of the cone problem are those of a single impact, so the answers have the same bits.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..laws import Law, with_history
 from ..problem.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
-from ..solvers.qp.box import SWEEPS_TOLERANCE
+from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints, island_work
 from .batch import solve_batch
 from .response import EXACT, Response

@@ -20,7 +20,7 @@ from ..late import sparse as sp
 from ..laws import Law, impulses_of
 from ..laws.inelastic import FEASIBLE, inelastic
 from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse
-from ..solvers.qp.box import cone, solve_box, solve_cone, work_of
+from ..solvers.qp.cone import cone, solve_chosen, solve_cone, work_of
 from ..solvers.rows import Floats, Ints, rows_from_csr
 from ..solvers.threads import beside
 from ..solvers.thresholds import CLAMP_CONTACTS, HELD_CONTACTS
@@ -130,15 +130,15 @@ def _per_contact(
     slow, fast = (contacts.speeds(contacts.after(end.normal)) for end in (low, high))
     # u - t as a sum of changes, which are exactly zero in islands in which nothing approaches.
     wanted = ((1.0 - c) * (u - slow) + c * (u - fast))[mixed]
-    box = cone(wanted)
-    speed = solve_box(contacts.rows, mixed, box, work_of(contacts.rows), tolerance)
+    problem = cone(wanted)
+    speed = solve_chosen(contacts.rows, mixed, problem, work_of(contacts.rows), tolerance)
     normal = result.normal.copy()
     if speed > max(FEASIBLE * np.abs(wanted).max(), tolerance):
         least = c[mixed].min()
         normal[mixed] = ((1.0 - least) * low.normal + least * high.normal)[mixed]
         note = f"boundaries do not admit different restitutions at contacts {_some(mixed)}: {least:g} for all of them"
         return replace(result, normal=normal, messages=(*result.messages, note))
-    normal[mixed] = box.y
+    normal[mixed] = problem.y
     residual = max(result.residual, speed / contacts.approach())
     return _limited(contacts, low.normal, replace(result, normal=normal, residual=residual))
 

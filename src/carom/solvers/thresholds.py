@@ -7,15 +7,15 @@ million of them take about a millisecond.
 
 from __future__ import annotations
 
-# ---- box QP
+# ---- cone problem
 
-# Contacts of an island up to which the box QP is solved by dense pivoting, else by sparse methods. The dense matrix and
-# its factor still fit into the first-level cache. The islands of the drop of 10,201 discs took about half as long again
-# with 24, and a sixth longer with 80.
+# Contacts of an island up to which the cone problem is solved by dense pivoting, else by sparse methods. The dense
+# matrix and its factor still fit into the first-level cache. The islands of the drop of 10,201 discs took about half as
+# long again with 24, and a sixth longer with 80.
 DENSE_QP_CONTACTS = 48
 # The same where a tolerance allows to relax larger islands.
 RELAXED_QP_CONTACTS = 8
-# Contacts from which the islands of a box QP are shared out to threads.
+# Contacts from which the islands of a cone problem are shared out to threads.
 THREADED_QP_CONTACTS = 4000
 # Number of problems of a batch from which threads share them: a small problem takes about 2 us.
 THREADED_PROBLEMS = 1000

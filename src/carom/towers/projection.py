@@ -1,8 +1,8 @@
 """Projection of a point on a polyhedron, to rounding: `min 1/2 |x - f|^2`, `G x >= b`, some rows `G x = b`.
 
-The dual is the box QP of `solvers/qp/box.py`. This solver is for sequences of problems that hardly change, such as the
-steps of a collapsing tower, and for rows that are highly redundant. It works on x: a method of multipliers, whose
-piecewise quadratic subproblems
+Without equations the dual is the cone problem of `solvers/qp/cone.py`. This solver is for sequences of problems that
+hardly change, such as the steps of a collapsing tower, and for rows that are highly redundant. It works on x: a method
+of multipliers, whose piecewise quadratic subproblems
 
     min_x 1/2 |x - f|^2 + 1/(2 eps) sum_i max(0, b_i - G_i x + eps y_i)^2
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.linalg.factor import Island, analyze, combine, factorise, gradient, new_factor, solve_factored
-from ..solvers.qp.box import solve_cone
+from ..solvers.qp.cone import solve_cone
 from ..solvers.rows import Floats, Ints, Rows, speeds
 
 # eps, for rows of unit length. A large eps needs more iterations of the outer loop; with a small one many rows become
@@ -61,9 +61,9 @@ class Projection:
         over `scale` if that is larger. Violations up to `floor`, the rounding error of b, count as none.
         """
         best, size = (np.inf, np.zeros(0), np.zeros(0)), 0.0
-        for attempt in ("warm", "box", "nothing"):
-            # With equations the box QP has rows without bounds, for which its solvers are not accurate enough.
-            if (attempt == "warm" and start is None) or (attempt == "box" and self.equations):
+        for attempt in ("warm", "cone", "nothing"):
+            # The multipliers of equations have any sign: theirs is no cone problem.
+            if (attempt == "warm" and start is None) or (attempt == "cone" and self.equations):
                 continue
             guess = start if attempt == "warm" and start is not None else self._guess(free, bound, attempt)
             eps = COLD_EPS if attempt == "nothing" else WARM_EPS
@@ -76,7 +76,7 @@ class Projection:
         return best[1], best[2], float(best[0] / max(size, scale)) if size else 0.0
 
     def _guess(self, free: Floats, bound: Floats, attempt: str) -> Floats:
-        """Multipliers for a cold start: the solution of the box QP by `solvers/qp/box.py`."""
+        """Multipliers for a cold start: the solution of the cone problem by `solvers/qp/cone.py`."""
         if attempt == "nothing":
             return np.zeros(len(bound))
         y = solve_cone(self.rows, speeds(self.rows, free) - bound)[0]

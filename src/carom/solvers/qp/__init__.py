@@ -1,1 +1,1 @@
-"""Solvers of the box QP `min 1/2 y^T A y + c^T y`, `lo <= y <= hi`."""
+"""Solvers of the cone problem `min 1/2 y^T A y + c^T y`, `y >= 0`."""

@@ -1,6 +1,6 @@
-"""Exact active-set solution of small box QPs.
+"""Exact active-set solution of small cone problems.
 
-`min 1/2 y^T A y + c^T y` with `lo <= y <= hi`, A positive semidefinite and often singular. Block principal pivoting
+`min 1/2 y^T A y + c^T y` with `y >= 0`, A positive semidefinite and often singular. Block principal pivoting
 (Portugal, Judice, Vicente 1994): guess which contacts are free, solve for them, move every misplaced one, with
 Murty's single pivots as the safeguard that makes it finite.
 
@@ -23,15 +23,15 @@ PROXIMAL_STEPS = 10  # bound on the steps with each of both
 DENSE_TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
 GRADIENT_SLACK = 1e-15  # gradients below this are rounding errors, for gradients of size one
 SINGULAR_PIVOT = 1e-7  # pivots below this share of the diagonal need the proximal term
-VECTORS = 9  # rows of work space behind the factor
+VECTORS = 7  # rows of work space behind the factor
 
 
 @lean(fastmath={"reassoc"})
 def inside_solution(a, given, k, factor):
-    """The minimum without bounds if it lies within the bounds, which is the most frequent case.
+    """The minimum over all y if it is in the cone, which is the most frequent case.
 
-    `given` holds the rows c, lo, hi and y; y is written. Returns the largest |gradient|, or -1 if the contacts are
-    redundant, the minimum lies outside, or rounding errors are too large.
+    `given` holds the rows c and y; y is written. Returns the largest |gradient|, or -1 if the contacts are redundant,
+    the minimum lies outside, or rounding errors are too large.
     """
     if k == 2:
         return _inside_pair(a, given)
@@ -51,21 +51,21 @@ def inside_solution(a, given, k, factor):
         factor[q, q] = 1.0 / np.sqrt(s)
         s = -given[0, q]
         for t in range(q):
-            s -= factor[q, t] * given[3, t]
-        given[3, q] = s * factor[q, q]
+            s -= factor[q, t] * given[1, t]
+        given[1, q] = s * factor[q, q]
     for q in range(k - 1, -1, -1):
-        s = given[3, q]
+        s = given[1, q]
         for t in range(q + 1, k):
-            s -= factor[t, q] * given[3, t]
+            s -= factor[t, q] * given[1, t]
         s *= factor[q, q]
-        if s < given[1, q] or s > given[2, q]:
+        if s < 0.0:
             return -1.0
-        given[3, q] = s
+        given[1, q] = s
     worst = 0.0
     for q in range(k):
         s = given[0, q]
         for t in range(k):
-            s += a[q, t] * given[3, t]
+            s += a[q, t] * given[1, t]
         worst = max(worst, abs(s))
     return worst if worst <= 1e-14 * size else -1.0
 
@@ -79,39 +79,36 @@ def _inside_pair(a, given):
     if determinant < SINGULAR_PIVOT * p * r:
         return -1.0
     y, z = (q * d - r * c) / determinant, (q * c - p * d) / determinant
-    if y < given[1, 0] or y > given[2, 0] or z < given[1, 1] or z > given[2, 1]:
+    if y < 0.0 or z < 0.0:
         return -1.0
-    given[3, 0], given[3, 1] = y, z
+    given[1, 0], given[1, 1] = y, z
     worst = max(abs(c + p * y + q * z), abs(d + q * y + r * z))
     return worst if worst <= 1e-14 * max(abs(c), abs(d)) else -1.0
 
 
 @lean
 def solve_dense_in(a, given, warm, k, work, index):
-    """Solves the box QP in place of y, in given work space; returns the residual in units of speed.
+    """Solves the cone problem in place of y, in given work space; returns the residual in units of speed.
 
-    `given` holds the rows c, lo, hi and y. `a` must have a positive diagonal and is overwritten; only the first k
-    entries of everything are used. With `warm`, y is the first guess of which bounds are active, and its values are the
-    first proximal center.
+    `given` holds the rows c and y. `a` must have a positive diagonal and is overwritten; only the first k entries of
+    everything are used. With `warm`, y is the first guess of which contacts are free, and its values are the first
+    proximal center.
     """
-    c, lo, hi, y = given[0], given[1], given[2], given[3]
-    scale, g0, low, high = work[k], work[k + 1], work[k + 2], work[k + 3]
-    z, best_z = work[k + 4], work[k + 5]
+    c, y = given[0], given[1]
+    scale, g0, z, best_z = work[k], work[k + 1], work[k + 2], work[k + 3]
     size = 0.0
     for i in range(k):
         scale[i] = 1.0 / np.sqrt(a[i, i])
         size = max(size, abs(c[i]) * scale[i])
     if size == 0.0:
         for i in range(k):
-            y[i] = min(max(0.0, lo[i]), hi[i])
+            y[i] = 0.0
         return 0.0
     # Scaled to a unit diagonal and a gradient of size one, so that every number below is of order one.
     for i in range(k):
         for j in range(k):
             a[i, j] *= scale[i] * scale[j]
-        unit = scale[i] * size
         g0[i] = c[i] * scale[i] / size
-        low[i], high[i] = lo[i] / unit, hi[i] / unit
     eps, best = 0.0, np.inf
     _first_guess(y, warm, size, work, index, k)
     for step in range(2 * PROXIMAL_STEPS):
@@ -134,35 +131,30 @@ def solve_dense_in(a, given, warm, k, work, index):
         if best <= DENSE_TARGET or (not better and best <= 100 * DENSE_TARGET):
             break
     for i in range(k):
-        y[i] = min(max(best_z[i] * scale[i] * size, lo[i]), hi[i])
+        y[i] = max(best_z[i] * scale[i] * size, 0.0)
     worst = 0.0
     for i in range(k):
         total = g0[i]
         for j in range(k):
             total += a[i, j] * best_z[j]
-        move = min(max(-total, low[i] - best_z[i]), high[i] - best_z[i])
-        worst = max(worst, abs(move) * size / scale[i])
+        worst = max(worst, abs(min(total, best_z[i])) * size / scale[i])
     return worst
 
 
 @lean(inline="always")
 def _first_guess(y, warm, size, work, index, k):
-    """z and where each contact is: 0 at low, 1 free, 2 at high."""
-    scale, g0, low, high, z, place = work[k], work[k + 1], work[k + 2], work[k + 3], work[k + 4], index[1]
+    """z and where each contact is: 0 at zero, 1 free."""
+    scale, g0, z, place = work[k], work[k + 1], work[k + 2], index[1]
     for i in range(k):
-        z[i] = min(max(y[i] / (scale[i] * size) if warm else 0.0, low[i]), high[i])
-        place[i] = 1
-        if low[i] == high[i] or (z[i] <= low[i] and (warm or g0[i] >= 0.0)):
-            place[i] = 0
-        elif z[i] >= high[i] and (warm or g0[i] <= 0.0):
-            place[i] = 2
+        z[i] = max(y[i] / (scale[i] * size) if warm else 0.0, 0.0)
+        place[i] = 0 if z[i] <= 0.0 and (warm or g0[i] >= 0.0) else 1
 
 
 @lean(fastmath={"reassoc"})
 def _settle(b, k, eps, work, index):
     """One (proximal) step about z, in place of z; returns its residual, or -1 at a singular pivot."""
-    g0, low, high, z = work[k + 1], work[k + 2], work[k + 3], work[k + 4]
-    center, rhs, g = work[k + 6], work[k + 7], work[k + 8]
+    g0, z = work[k + 1], work[k + 2]
+    center, rhs, g = work[k + 4], work[k + 5], work[k + 6]
     free, place = index[0], index[1]
     for i in range(k):
         center[i] = z[i]
@@ -170,7 +162,7 @@ def _settle(b, k, eps, work, index):
     for _ in range(50 + 10 * k):
         p = 0
         for i in range(k):
-            z[i] = low[i] if place[i] == 0 else (high[i] if place[i] == 2 else center[i])
+            z[i] = 0.0 if place[i] == 0 else center[i]
             if place[i] == 1:
                 free[p] = i
                 p += 1
@@ -190,8 +182,8 @@ def _settle(b, k, eps, work, index):
             g[i] = g0[i]
             for j in range(k):
                 g[i] += b[i, j] * z[j]
-            residual = max(residual, abs(min(max(-g[i], low[i] - z[i]), high[i] - z[i])))
-            if belongs(z[i], g[i], low[i], high[i], place[i]) != place[i]:
+            residual = max(residual, abs(min(g[i], z[i])))
+            if belongs(z[i], g[i], place[i]) != place[i]:
                 wrong += 1
                 last = i
         if wrong == 0:
@@ -202,30 +194,26 @@ def _settle(b, k, eps, work, index):
             patience -= 1
         if patience >= 0:
             for i in range(k):
-                place[i] = belongs(z[i], g[i], low[i], high[i], place[i])
+                place[i] = belongs(z[i], g[i], place[i])
         else:
-            place[last] = belongs(z[last], g[last], low[last], high[last], place[last])
+            place[last] = belongs(z[last], g[last], place[last])
     residual = 0.0
     for i in range(k):
-        z[i] = min(max(z[i], low[i]), high[i])
+        z[i] = max(z[i], 0.0)
     for i in range(k):
         total = g0[i]
         for j in range(k):
             total += b[i, j] * z[j]
-        residual = max(residual, abs(min(max(-total, low[i] - z[i]), high[i] - z[i])))
+        residual = max(residual, abs(min(total, z[i])))
     return residual
 
 
 @kernel(inline="always")
-def belongs(z, g, low, high, place):
-    """The set to which a contact belongs: 0 at low, 1 free, 2 at high."""
+def belongs(z, g, place):
+    """The set to which a contact belongs: 0 at zero, 1 free."""
     if place == 1:
-        return 0 if z < low else (2 if z > high else 1)
-    if low == high:
-        return place
-    if place == 0:
-        return 1 if g < -GRADIENT_SLACK else 0
-    return 1 if g > GRADIENT_SLACK else 2
+        return 0 if z < 0.0 else 1
+    return 1 if g < -GRADIENT_SLACK else 0
 
 
 @lean(fastmath={"reassoc"})

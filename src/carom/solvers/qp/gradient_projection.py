@@ -1,8 +1,8 @@
-"""Projected conjugate gradients for the box QP of large islands whose factors fill in, as in 3D.
+"""Projected conjugate gradients for the cone problem of large islands whose factors fill in, as in 3D.
 
-MPRGP of Dostal and Schoeberl (2005) for bounds on both sides: conjugate gradients on the face of the free
-contacts, a projected gradient step where they reach a bound, and a proportioning step that releases bounds where
-their part of the gradient dominates. Only products with G are needed.
+MPRGP of Dostal and Schoeberl (2005): conjugate gradients on the face of the free contacts, a projected gradient step
+where one of them reaches zero, and a proportioning step that frees contacts at zero where their part of the gradient
+dominates. Only products with G are needed.
 """
 
 from __future__ import annotations
@@ -16,28 +16,27 @@ GRADIENT_TARGET = 3e-14  # residual at which the iteration ends, for gradients o
 
 
 @kernel
-def projected_gradients(island, g0, low, high, z, limit):
+def projected_gradients(island, g0, z, limit):
     """Improves z in place by at most `limit` products; returns its residual."""
     k = len(z)
     for i in range(k):
-        z[i] = min(max(z[i], low[i]), high[i])
+        z[i] = max(z[i], 0.0)
     step = 1.9 / _norm(island, k)
     g, ap = np.empty(k), np.empty(k)
     zero = np.zeros(k)
     gradient(island, combine(island, z), g0, g)
-    p = _free_part(z, g, low, high)
+    p = _free_part(z, g)
     fresh = True
     best = np.inf
     done = 0
     while done < limit:
-        worst, chopped, free, reduced = 0.0, 0.0, 0.0, 0.0
+        worst, chopped, reduced = 0.0, 0.0, 0.0
         for i in range(k):
             # Not P(z - g) - z: in a problem without a solution z is huge, and g would be lost to rounding.
-            move = min(max(-g[i], low[i] - z[i]), high[i] - z[i])
+            move = min(g[i], z[i])
             worst = max(worst, abs(move))
-            if low[i] < z[i] < high[i]:
-                free += g[i] * g[i]
-                near = min(max(z[i] - step * g[i], low[i]), high[i])
+            if z[i] > 0.0:
+                near = max(z[i] - step * g[i], 0.0)
                 reduced += g[i] * (z[i] - near) / step
             elif move != 0.0:
                 chopped += g[i] * g[i]
@@ -46,7 +45,7 @@ def projected_gradients(island, g0, low, high, z, limit):
                 break
             # The updated gradient has accumulated errors: test again with a recomputed one.
             gradient(island, combine(island, z), g0, g)
-            p = _free_part(z, g, low, high)
+            p = _free_part(z, g)
             fresh = True
             if worst >= 0.5 * best:
                 break
@@ -59,64 +58,56 @@ def projected_gradients(island, g0, low, high, z, limit):
             gradient(island, combine(island, p), zero, ap)
             curve, down = _dot(p, ap), _dot(g, p)
             if curve <= 0.0 or down <= 0.0:
-                p = _free_part(z, g, low, high)
+                p = _free_part(z, g)
                 curve = 0.0
             length = down / curve if curve > 0.0 else np.inf
             reach = np.inf
             for i in range(k):
                 if p[i] > 0.0:
-                    reach = min(reach, (z[i] - low[i]) / p[i])
-                elif p[i] < 0.0:
-                    reach = min(reach, (z[i] - high[i]) / p[i])
+                    reach = min(reach, z[i] / p[i])
             if length <= reach and curve > 0.0:
                 for i in range(k):
-                    z[i] = min(max(z[i] - length * p[i], low[i]), high[i])
+                    z[i] = max(z[i] - length * p[i], 0.0)
                     g[i] -= length * ap[i]
-                phi = _free_part(z, g, low, high)
+                phi = _free_part(z, g)
                 mix = _dot(phi, ap) / curve
                 for i in range(k):
                     p[i] = phi[i] - mix * p[i]
             else:
                 if curve > 0.0:
                     for i in range(k):
-                        z[i] = min(max(z[i] - reach * p[i], low[i]), high[i])
+                        z[i] = max(z[i] - reach * p[i], 0.0)
                         g[i] -= reach * ap[i]
                 for i in range(k):
-                    if low[i] < z[i] < high[i]:
-                        z[i] = min(max(z[i] - step * g[i], low[i]), high[i])
+                    if z[i] > 0.0:
+                        z[i] = max(z[i] - step * g[i], 0.0)
                 gradient(island, combine(island, z), g0, g)
-                p = _free_part(z, g, low, high)
+                p = _free_part(z, g)
                 fresh = True
         else:
             d = np.zeros(k)
             for i in range(k):
-                if low[i] < high[i] and ((z[i] <= low[i] and g[i] < 0.0) or (z[i] >= high[i] and g[i] > 0.0)):
+                if z[i] <= 0.0 and g[i] < 0.0:
                     d[i] = g[i]
             gradient(island, combine(island, d), zero, ap)
             curve = _dot(d, ap)
             length = _dot(g, d) / curve if curve > 0.0 else step
             for i in range(k):
-                if d[i] < 0.0:
-                    length = min(length, (z[i] - high[i]) / d[i])
-                elif d[i] > 0.0:
-                    length = min(length, (z[i] - low[i]) / d[i])
-            for i in range(k):
-                # Clipped: one ulp beyond a bound would count as a chopped gradient forever, and stop all progress.
-                z[i] = min(max(z[i] - length * d[i], low[i]), high[i])
+                z[i] -= length * d[i]
                 g[i] -= length * ap[i]
-            p = _free_part(z, g, low, high)
+            p = _free_part(z, g)
     gradient(island, combine(island, z), g0, g)
     worst = 0.0
     for i in range(k):
-        worst = max(worst, abs(min(max(-g[i], low[i] - z[i]), high[i] - z[i])))
+        worst = max(worst, abs(min(g[i], z[i])))
     return worst
 
 
 @kernel(inline="always")
-def _free_part(z, g, low, high):
+def _free_part(z, g):
     out = np.zeros(len(z))
     for i in range(len(z)):
-        if low[i] < z[i] < high[i]:
+        if z[i] > 0.0:
             out[i] = g[i]
     return out
 

@@ -1,4 +1,4 @@
-"""The box QP of a large island to a given tolerance: over-relaxed Gauss-Seidel sweeps over the contacts that move.
+"""The cone problem of a large island to a given tolerance: over-relaxed Gauss-Seidel sweeps over moving contacts.
 
 An update gives a contact the impulse that is exact while all others stay, or OVER_RELAXATION times that change, which
 can only lower the energy. A contact is updated again only after a body of it has moved. In a large pile most contacts
@@ -33,7 +33,7 @@ class Gathered(NamedTuple):
 
     pair: NDArray[np.int32]  # (k, 2) bodies, numbered by first use; the last number is the world
     entry: Floats  # (k, 2, w)
-    given: Floats  # (k, 4) c, 1 / A_ii, low, high
+    given: Floats  # (k, 2) c, 1 / A_ii
 
 
 @kernel
@@ -79,7 +79,7 @@ def gathered(rows, contacts, local):
 
 
 @kernel
-def relaxed_islands(rows, found, large, box, local, tolerance, conserve, missed):
+def relaxed_islands(rows, found, large, problem, local, tolerance, conserve, missed):
     """Relaxes the islands numbered in `large`; returns the largest residual of those that reach the tolerance.
 
     `missed` is true in the end for the others. `local` is scratch of one integer per body; islands share no body.
@@ -89,18 +89,18 @@ def relaxed_islands(rows, found, large, box, local, tolerance, conserve, missed)
         mine = found.order[found.ptr[s] : found.ptr[s + 1]]
         k = len(mine)
         contacts = np.empty(k, np.int64)
-        given = np.empty((4, k))
+        given = np.empty((2, k))
         for p in range(k):
             j = mine[p]
             contacts[p] = found.chosen[j]
-            given[0, p], given[1, p], given[2, p], given[3, p] = box.c[j], box.low[j], box.high[j], box.y[j]
+            given[0, p], given[1, p] = problem.c[j], problem.y[j]
         aim = 0.5 * tolerance if conserve else tolerance  # the factor of `conserve` adds to the residual
         residual = relax(rows, contacts, given, local, aim, MOST_UPDATES, conserve)
         while conserve and tolerance < residual < np.inf and aim > FINEST_SHARE * tolerance:
             aim *= 0.1
             residual = relax(rows, contacts, given, local, aim, MOST_UPDATES, conserve)
         for p in range(k):
-            box.y[mine[p]] = given[3, p]
+            problem.y[mine[p]] = given[1, p]
         missed[s] = residual > tolerance * (1.0 + RESIDUAL_ROUNDING)
         if not missed[s]:
             worst = max(worst, residual)
@@ -108,23 +108,23 @@ def relaxed_islands(rows, found, large, box, local, tolerance, conserve, missed)
 
 
 @kernel
-def relax(rows, contacts, box, local, tolerance, updates, conserve):
-    """Solves the box QP over k contacts, starting from the values of y; returns the residual, a speed.
+def relax(rows, contacts, problem, local, tolerance, updates, conserve):
+    """Solves the cone problem over k contacts, starting from the values of y; returns the residual, a speed.
 
-    `box` (4, k) holds the rows c, low, high and y; y is overwritten. With `conserve` y is multiplied by the factor that
-    makes `c^T y + y^T A y` zero, as it is for the exact answer of a cone problem: with c = 2 u the velocity is then
-    reflected along `G^T y`, and the energy is conserved for any tolerance. Returns infinity, and leaves y, if a row
-    touches more than two bodies.
+    `problem` (2, k) holds the rows c and y; y is overwritten. With `conserve` y is multiplied by the factor that makes
+    `c^T y + y^T A y` zero, as it is for the exact answer: with c = 2 u the velocity is then reflected along `G^T y`,
+    and the energy is conserved for any tolerance. Returns infinity, and leaves y, if a row touches more than two
+    bodies.
     """
-    c, low, high, y = box[0], box[1], box[2], box[3]
+    c, y = problem[0], problem[1]
     bodies, pair, entry = gathered(rows, contacts, local)
     if bodies == 0:
         return np.inf
     k, w = entry.shape[0], entry.shape[2]
-    data = Gathered(pair, entry, np.empty((k, 4)))
+    data = Gathered(pair, entry, np.empty((k, 2)))
     given, x = data.given, np.zeros((bodies, w))
     for j in range(k):
-        given[j, 0], given[j, 1], given[j, 2], given[j, 3] = c[j], 1.0 / rows.diag[contacts[j]], low[j], high[j]
+        given[j, 0], given[j, 1] = c[j], 1.0 / rows.diag[contacts[j]]
         if y[j] != 0.0:
             for side in range(2):
                 for t in range(w):
@@ -145,8 +145,7 @@ def relax(rows, contacts, box, local, tolerance, updates, conserve):
     worst = 0.0
     for j in range(k):
         change = _speed(pair, entry, x, j, w) + c[j]
-        scale = rows.diag[contacts[j]]
-        worst = max(worst, abs(min(max(-change, scale * (low[j] - y[j])), scale * (high[j] - y[j]))))
+        worst = max(worst, abs(min(change, rows.diag[contacts[j]] * y[j])))
     return worst
 
 
@@ -164,13 +163,13 @@ def _sweep(data, y, x, moved, seen, now, tolerance, w):
         for t in range(w):
             u += entry[p, 0, t] * x[a, t] + entry[p, 1, t] * x[b, t]
         weight, old = given[p, 1], y[p]
-        change = min(max(old - u * weight, given[p, 2]), given[p, 3]) - old
+        change = max(old - u * weight, 0.0) - old
         if abs(change) <= tolerance * weight:
             seen[p] = now + p
             continue
         seen[p] = now + p
         if abs(change) > OVER_RELAXED_CHANGE * tolerance * weight:
-            change = min(max(old - OVER_RELAXATION * u * weight, given[p, 2]), given[p, 3]) - old
+            change = max(old - OVER_RELAXATION * u * weight, 0.0) - old
             seen[p] -= 1  # this step is too long for the contact itself, which is to be visited again
         y[p] = old + change
         for t in range(w):

@@ -1,4 +1,4 @@
-"""The box problem as the laws call it: right answers, honest residuals, whatever the contacts are like."""
+"""The cone problem as the laws call it: right answers, honest residuals, whatever the contacts are like."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.solvers import packings, reference
 
 from carom import ImpactProblem
-from carom.solvers.qp.box import solve_cone
+from carom.solvers.qp.cone import solve_cone
 from carom.solvers.rows import make_rows
 from carom.solvers.thresholds import DENSE_QP_CONTACTS
 
@@ -32,10 +32,10 @@ def awkward_matrix(rng, contacts, columns):
     return g
 
 
-def certified(g, c, low, high, y, residual):
-    """y keeps its bounds exactly, solves the problem, and the residual does not claim more than is true."""
-    assert (low <= y).all() and (y <= high).all()
-    true = reference.residual(g, c, low, high, y)
+def certified(g, c, y, residual):
+    """y is never negative, solves the problem, and the residual does not claim more than is true."""
+    assert (y >= 0.0).all()
+    true = reference.residual(g, c, y)
     assert true <= CERTIFIED
     # Rounding of A y, of which no two computations agree; long rows and large impulses make it grow.
     noise = 1e-15 * len(c) * (np.abs(g) @ (np.abs(g).T @ np.abs(y))).max() / np.abs(c).max()
@@ -48,57 +48,35 @@ def test_cone_against_all_active_sets(seed, m):
     rng = np.random.default_rng(seed)
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 3)))
     x0 = rng.normal(size=g.shape[1])
-    low, high = packings.bounds_of("cone", m, rng)
     y, residual = solve_cone(packings.rows_from(g), g @ x0)
-    certified(g, g @ x0, low, high, y, residual)
-    expected = reference.by_enumeration(g, g @ x0, low, high)
-    assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
-
-
-@settings(max_examples=60)
-@given(SEEDS, st.integers(1, 5), st.sampled_from(["box", "mixed"]))
-def test_bounds_against_all_active_sets(seed, m, kind):
-    rng = np.random.default_rng(seed)
-    g = awkward_matrix(rng, m, int(rng.integers(1, m + 3)))
-    x0 = rng.normal(size=g.shape[1])
-    low, high = packings.bounds_of(kind, m, rng)
-    y, residual = packings.solve_bounds(packings.rows_from(g), g @ x0, low, high)
-    certified(g, g @ x0, low, high, y, residual)
-    expected = reference.by_enumeration(g, g @ x0, low, high)
+    certified(g, g @ x0, y, residual)
+    expected = reference.by_enumeration(g, g @ x0)
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
 
 
 @settings(max_examples=200)
-@given(SEEDS, st.sampled_from(["cone", "box", "mixed"]))
-def test_small_islands_are_always_certified(seed, kind):
+@given(SEEDS)
+def test_small_islands_are_always_certified(seed):
     """Up to the largest island that is solved densely; c in the range of the rows, so that a solution exists."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, DENSE_QP_CONTACTS + 1))
     g = awkward_matrix(rng, m, int(rng.integers(1, m + 4)))
     c = g @ rng.normal(size=g.shape[1])
-    low, high = packings.bounds_of(kind, m, rng)
-    y, residual = packings.solve_bounds(packings.rows_from(g), c, low, high)
+    y, residual = packings.solve(packings.rows_from(g), c)
     assert residual <= CERTIFIED
-    certified(g, c, low, high, y, residual)
+    certified(g, c, y, residual)
 
 
-# Problems that the dense method once left at 1e-8, because one step without progress ended it.
-@pytest.mark.parametrize("seed", [2507, 11397, 15019, 15409])
+# Problems that the dense method leaves above 0.2 if one step without progress ends it: whole-numbered, redundant rows.
+@pytest.mark.parametrize("seed", [550, 834, 1910, 7204])
 def test_a_step_without_progress_is_not_the_end(seed):
     rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, 25))
-    g = rng.normal(size=(m, int(rng.integers(1, m + 4))))
-    if seed % 5 == 2:
-        g *= 10.0 ** rng.uniform(-2, 2, (m, 1))
-    else:
-        g = g[rng.integers(0, m, m)]
+    m = int(rng.integers(20, DENSE_QP_CONTACTS + 1))
+    g = np.round(rng.normal(size=(m, int(rng.integers(3, m)))))
+    g += (np.abs(g).sum(axis=1) == 0)[:, None]
     c = g @ rng.normal(size=g.shape[1])
-    low = -rng.uniform(0, 1, m) * (rng.random(m) < 0.7)
-    high = np.where(rng.random(m) < 0.5, np.inf, rng.uniform(0, 1, m))
-    fixed = rng.random(m) < 0.1
-    high[fixed] = low[fixed]
-    y, residual = packings.solve_bounds(packings.rows_from(g), c, low, high)
-    certified(g, c, low, high, y, residual)
+    y, residual = solve_cone(packings.rows_from(g), c)
+    certified(g, c, y, residual)
 
 
 def large_problems():
@@ -114,20 +92,15 @@ LARGE = dict(large_problems())
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("kind", ["cone", "box", "mixed"])
 @pytest.mark.parametrize("name", LARGE)
-def test_large_islands_against_bounded_least_squares(name, kind):
+def test_large_islands_against_nonnegative_least_squares(name):
     problem = LARGE[name]
     rows, c = packings.rows_and_speeds(problem)
     assert len(c) > DENSE_QP_CONTACTS
     g, x0 = packings.dense(rows), problem.contacts.velocity.ravel()
-    low, high = packings.bounds_of(kind, len(c), np.random.default_rng(2))
-    y, residual = packings.solve_bounds(rows, c, low, high)
-    certified(g, c, low, high, y, residual)
-    if kind == "cone":
-        expected = reference.by_nnls(g, x0)
-    else:
-        expected = reference.by_lsq_linear(g, x0, low, high)
+    y, residual = packings.solve(rows, c)
+    certified(g, c, y, residual)
+    expected = reference.by_nnls(g, x0)
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
 
 
@@ -145,35 +118,31 @@ def test_large_islands_against_general_solvers(name, solver):
     assert np.abs(g.T @ y - expected).max() <= 1e-6 * np.abs(x0).max()
 
 
-@pytest.mark.parametrize("kind", ["cone", "box"])
-def test_every_third_contact_twice(kind):
+def test_every_third_contact_twice():
     rng = np.random.default_rng(6)
     for problem in (packings.unequal_discs(9, rng), packings.hexagonal(6, rng)):
         rows, c = packings.with_duplicates(problem, rng)
-        low, high = packings.bounds_of(kind, len(c), rng)
-        y, residual = packings.solve_bounds(rows, c, low, high)
+        y, residual = packings.solve(rows, c)
         assert residual <= CERTIFIED
-        certified(packings.dense(rows), c, low, high, y, residual)
+        certified(packings.dense(rows), c, y, residual)
 
 
 @pytest.mark.parametrize("decades", [0.5, 2.0])
-@pytest.mark.parametrize("kind", ["cone", "box"])
-def test_a_chain_of_five_thousand_contacts(kind, decades):
+def test_a_chain_of_five_thousand_contacts(decades):
     """Islands can be long: errors would pile up along the chain, and masses 1e4 apart make it stiff."""
     rng = np.random.default_rng(7)
     problem = packings.long_chain(5000, rng, decades=decades)
     rows, c = packings.rows_and_speeds(problem)
-    low, high = packings.bounds_of(kind, len(c), rng)
-    y, residual = packings.solve_bounds(rows, c, low, high)
+    y, residual = packings.solve(rows, c)
     g = problem.contacts.matrix()
     assert residual <= CERTIFIED
-    assert reference.residual(g, c, low, high, y) <= CERTIFIED
+    assert reference.residual(g, c, y) <= CERTIFIED
 
 
 def test_one_contact_is_a_closed_form():
     rows = packings.rows_from(np.array([[2.0, 1.0]]))
-    for c, low, high, expected in [(-5.0, 0, np.inf, 1.0), (5.0, 0, np.inf, 0.0), (5.0, -0.3, 0.2, -0.3)]:
-        y, residual = packings.solve_bounds(rows, np.array([c]), np.array([low]), np.array([high]))
+    for c, expected in [(-5.0, 1.0), (5.0, 0.0)]:
+        y, residual = packings.solve(rows, np.array([c]))
         assert y[0] == pytest.approx(expected, abs=1e-15)
         assert residual == 0.0
 
@@ -182,20 +151,10 @@ def test_one_contact_is_a_closed_form():
 def test_nothing_to_do(side):
     """c = 0: no impulse at all, of both the dense and the sparse method."""
     rows, c = packings.rows_and_speeds(packings.hexagonal(side, np.random.default_rng(0)))
-    for low, high in (packings.bounds_of(kind, len(c), np.random.default_rng(1)) for kind in ("cone", "box")):
-        y, residual = packings.solve_bounds(rows, 0.0 * c, low, high)
+    for start in (None, np.ones(len(c))):
+        y, residual = packings.solve(rows, 0.0 * c, start)
         assert not y.any()
         assert residual == 0.0
-
-
-@pytest.mark.parametrize("side", [2, 7])
-def test_bounds_that_leave_no_choice(side):
-    rng = np.random.default_rng(3)
-    rows, c = packings.rows_and_speeds(packings.hexagonal(side, rng))
-    fixed = rng.normal(size=len(c))
-    y, residual = packings.solve_bounds(rows, c, fixed, fixed)
-    np.testing.assert_array_equal(y, fixed)
-    assert residual == 0.0
 
 
 def test_four_corners_share_alike():
@@ -244,54 +203,49 @@ def test_a_symmetric_packing_gets_symmetric_impulses():
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("kind", ["cone", "box", "mixed"])
 @pytest.mark.parametrize("name", LARGE)
-def test_warm_starts_change_nothing(name, kind):
+def test_warm_starts_change_nothing(name):
     """A right first guess, a wrong one and a wild one: the same velocities."""
     rng = np.random.default_rng(9)
     rows, c = packings.rows_and_speeds(LARGE[name])
-    low, high = packings.bounds_of(kind, len(c), rng)
-    cold, _ = packings.solve_bounds(rows, c, low, high)
+    cold, _ = packings.solve(rows, c)
     g = packings.dense(rows)
     size = np.abs(LARGE[name].contacts.velocity).max()
-    wrong = np.where(cold > low, low, np.minimum(high, low + 1.0))
+    wrong = np.where(cold > 0.0, 0.0, 1.0)
     for start in (cold, wrong, rng.normal(size=len(c)), np.zeros(len(c)), 1e6 * rng.random(len(c))):
         before = start.copy()
-        y, residual = packings.solve_bounds(rows, c, low, high, start)
+        y, residual = packings.solve(rows, c, start)
         np.testing.assert_array_equal(start, before)
         assert residual <= CERTIFIED
         assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * size
 
 
 @settings(max_examples=60)
-@given(SEEDS, st.sampled_from(["cone", "box", "mixed"]))
-def test_warm_starts_of_small_islands(seed, kind):
+@given(SEEDS)
+def test_warm_starts_of_small_islands(seed):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, DENSE_QP_CONTACTS + 1))
     g = rng.normal(size=(m, int(rng.integers(1, m + 1))))
     c, rows = g @ rng.normal(size=g.shape[1]), packings.rows_from(g)
-    low, high = packings.bounds_of(kind, m, rng)
-    cold, _ = packings.solve_bounds(rows, c, low, high)
+    cold, _ = packings.solve(rows, c)
     for start in (cold, 10.0 * rng.normal(size=m)):
-        y, residual = packings.solve_bounds(rows, c, low, high, start)
+        y, residual = packings.solve(rows, c, start)
         assert residual <= CERTIFIED
         assert np.abs(g.T @ (y - cold)).max() <= 1e-9 * np.abs(c).max()
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize("kind", ["cone", "box"])
 @pytest.mark.parametrize("name", ["flat box", *LARGE])
-def test_the_order_of_contacts_does_not_matter(name, kind):
+def test_the_order_of_contacts_does_not_matter(name):
     problem = packings.flat_box([0.3, 0.1, -1.0, 0.2, -0.4, 0.0]) if name == "flat box" else LARGE[name]
     rng = np.random.default_rng(4)
     rows, c = packings.rows_and_speeds(problem)
     g = packings.dense(rows)
-    low, high = packings.bounds_of(kind, len(c), rng)
-    y, _ = packings.solve_bounds(rows, c, low, high)
+    y, _ = packings.solve(rows, c)
     for _ in range(3):
         order = rng.permutation(len(c))
         other = problem.permuted(order).contacts.rows
-        z, _ = packings.solve_bounds(other, c[order], low[order], high[order])
+        z, _ = packings.solve(other, c[order])
         push = g.T @ y - packings.dense(other).T @ z
         assert np.abs(push).max() <= 1e-10 * np.abs(problem.contacts.velocity).max()
 

@@ -1,10 +1,9 @@
-"""The box QP `min 1/2 y^T A y + c^T y`, `low <= y <= high`, with `A = G G^T` of normal rows.
+"""The cone problem `min 1/2 y^T A y + c^T y`, `y >= 0`, with `A = G G^T` of normal rows.
 
-With low = 0 and high = infinity it is the cone problem of inelastic impact, of the Newton-law LCP and of every GR
-iteration; with finite bounds it is friction. The problem separates into islands, and each is solved by the cheapest
-exact method for its size: a closed form for one contact, dense pivoting for small islands (`dense.py`), sparse methods
-for large ones (`sparse.py`). Large numbers of contacts are solved by several threads; results are bitwise identical
-for any number of threads.
+It is the problem of inelastic impact, of the Newton-law LCP and of every GR iteration. It separates into islands, and
+each is solved by the cheapest exact method for its size: a closed form for one contact, dense pivoting for small
+islands (`dense.py`), sparse methods for large ones (`sparse.py`). Large numbers of contacts are solved by several
+threads; results are bitwise identical for any number of threads.
 
 The kernels for large islands take most of the compile time; they are compiled when the first large island appears.
 """
@@ -29,21 +28,17 @@ from .sparse import large_islands
 SWEEPS_TOLERANCE = 1e-6
 
 
-class Box(NamedTuple):
-    """A box QP over k contacts. Zero must lie within all bounds."""
+class Cone(NamedTuple):
+    """A cone problem over k contacts."""
 
     c: Floats  # (k,)
-    low: Floats  # (k,)
-    high: Floats  # (k,)
     y: Floats  # (k,) receives the solution
-    warm: bool  # whether y is a first guess, whose values determine which bounds are active
+    warm: bool  # whether y is a first guess, whose values determine which contacts are free
 
 
-def cone(c: Floats) -> Box:
-    """The cone problem: the box QP with y >= 0, from nothing."""
-    return Box(
-        np.require(c, np.float64, ["C", "W"]), np.zeros(len(c)), np.full(len(c), np.inf), np.zeros(len(c)), False
-    )
+def cone(c: Floats) -> Cone:
+    """The cone problem, from nothing."""
+    return Cone(np.require(c, np.float64, ["C", "W"]), np.zeros(len(c)), False)
 
 
 class Work(NamedTuple):
@@ -61,23 +56,25 @@ def work_of(rows: Rows) -> Work:
 
 
 def solve_cone(rows: Rows, c: Floats, tolerance: float = 0.0, conserve: bool = False) -> tuple[Floats, float]:
-    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all contacts, and its residual: see `solve_box`."""
+    """`argmin_{y >= 0} 1/2 y^T A y + c^T y` over all contacts, and its residual: see `solve_chosen`."""
     if len(c) <= DENSE_QP_CONTACTS:
         return few_cones(rows, np.require(c, np.float64, ["C", "W"]))
-    box = cone(c)
-    return box.y, solve_box(rows, np.arange(len(c)), box, work_of(rows), tolerance, conserve)
+    given = cone(c)
+    return given.y, solve_chosen(rows, np.arange(len(c)), given, work_of(rows), tolerance, conserve)
 
 
-def solve_box(rows: Rows, chosen: Ints, box: Box, work: Work, tolerance: float = 0.0, conserve: bool = False) -> float:
-    """Solves over the contacts `chosen`, to which the numbers of the box belong, and writes the solution to `box.y`.
+def solve_chosen(
+    rows: Rows, chosen: Ints, given: Cone, work: Work, tolerance: float = 0.0, conserve: bool = False
+) -> float:
+    """Solves over the contacts `chosen`, to which the numbers given belong, and writes the solution to `given.y`.
 
     Returns the residual, the largest |y - P(y - gradient)| in units of speed. With a `tolerance`, a speed, large
     islands are relaxed first (`relax.py`, also for `conserve`), and solved exactly where that does not reach the
     tolerance; 0 asks for rounding error.
     """
-    size = np.abs(box.c).max(initial=0.0)
+    size = np.abs(given.c).max(initial=0.0)
     if size == 0.0:
-        box.y[:] = np.clip(0.0, box.low, box.high)
+        given.y[:] = 0.0
         return 0.0
     found = islands(rows.body, chosen, work.parent, work.label)
     ptr = found.ptr
@@ -89,20 +86,20 @@ def solve_box(rows: Rows, chosen: Ints, box: Box, work: Work, tolerance: float =
     width = np.diff(ptr)
     large, worst = np.flatnonzero(width > most), 0.0
     if len(large) < len(width):
-        pieces = [(rows, found, int(a), int(b), box, work.velocity, most) for a, b in pairwise(cuts)]
+        pieces = [(rows, found, int(a), int(b), given, work.velocity, most) for a, b in pairwise(cuts)]
         worst = on_threads(_small, pieces)
     if len(large):
         # Distributed in order of size, so that all threads are busy for about the same time.
         large = large[np.argsort(-width[large], kind="stable")]
         if coarse:
             missed = np.zeros(len(width), np.bool_)
-            goal = (box, work.parent, tolerance, conserve, missed)
+            goal = (given, work.parent, tolerance, conserve, missed)
             worst = max(
                 worst, on_threads(relaxed_islands, [(rows, found, hand, *goal) for hand in _dealt(large, parts)])
             )
-            large, box = large[missed[large]], box._replace(warm=True)
+            large, given = large[missed[large]], given._replace(warm=True)
         if len(large):
-            rest = [(rows, found, hand, box, work.parent) for hand in _dealt(large, parts)]
+            rest = [(rows, found, hand, given, work.parent) for hand in _dealt(large, parts)]
             worst = max(worst, on_threads(large_islands, rest))
     return float(worst)
 
@@ -116,41 +113,41 @@ def _dealt(items: Ints, parts: int) -> list[Ints]:
 def few_cones(rows, c):
     """`solve_cone` over at most DENSE_QP_CONTACTS contacts, in one kernel."""
     n, m = len(rows.touch_ptr) - 1, len(c)
-    box = Box(c, np.zeros(m), np.full(m, np.inf), np.zeros(m), False)
+    problem = Cone(c, np.zeros(m), False)
     if np.all(c == 0.0):
-        return box.y, 0.0
+        return problem.y, 0.0
     found = islands(rows.body, np.arange(m), np.empty(n, np.int64), np.empty(n, np.int64))
     scratch = np.zeros((n, rows.val.shape[3]))
-    residual = _small(rows, found, 0, len(found.ptr) - 1, box, scratch, DENSE_QP_CONTACTS)
-    return box.y, residual
+    residual = _small(rows, found, 0, len(found.ptr) - 1, problem, scratch, DENSE_QP_CONTACTS)
+    return problem.y, residual
 
 
 @kernel
-def _small(rows, found, first, last, box, scratch, most):
+def _small(rows, found, first, last, problem, scratch, most):
     """Solves islands first..last-1 of at most `most` <= DENSE_QP_CONTACTS contacts; returns the largest residual."""
     worst, ptr = 0.0, found.ptr
     a = np.empty((DENSE_QP_CONTACTS, DENSE_QP_CONTACTS))
-    given = np.empty((4, DENSE_QP_CONTACTS))
+    given = np.empty((2, DENSE_QP_CONTACTS))
     work, index = np.empty((DENSE_QP_CONTACTS + VECTORS, DENSE_QP_CONTACTS)), np.empty((2, DENSE_QP_CONTACTS), np.int64)
     for s in _by_size(ptr, first, last, most):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
             j = found.order[ptr[s]]
-            box.y[j] = min(max(-box.c[j] / rows.diag[found.chosen[j]], box.low[j]), box.high[j])
+            problem.y[j] = max(-problem.c[j] / rows.diag[found.chosen[j]], 0.0)
         else:
             mine = found.order[ptr[s] : ptr[s + 1]]
             for p in range(k):
                 j = mine[p]
-                given[0, p], given[1, p], given[2, p], given[3, p] = box.c[j], box.low[j], box.high[j], box.y[j]
+                given[0, p], given[1, p] = problem.c[j], problem.y[j]
             _delassus(rows, found.chosen, mine, a, scratch)
             residual = inside_solution(a, given, k, work)
             if residual < 0.0:
                 for p in range(k):
-                    given[3, p] = box.y[mine[p]]
-                residual = solve_dense_in(a, given, box.warm, k, work, index)
+                    given[1, p] = problem.y[mine[p]]
+                residual = solve_dense_in(a, given, problem.warm, k, work, index)
             worst = max(worst, residual)
             for p in range(k):
-                box.y[mine[p]] = given[3, p]
+                problem.y[mine[p]] = given[1, p]
     return worst
 
 
