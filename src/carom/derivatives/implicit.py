@@ -1,0 +1,192 @@
+"""Stages that solve equations: the implicit function theorem on the active set of a cone or friction problem.
+
+Impulses y of the rows G of a stage change the velocity x to `x' = x + G^T y`, and satisfy equations whose differential is
+
+    P dy + Q d(G x' + base) = sum_j C_j ds_j + B d(G x + base)
+
+with sources s_j (coefficients, target speeds). A cone problem on its active set, `G x' + base = -e (G x + base)`, has
+P = 0, Q = I, B = -e and the source e; friction adds rows that stick (Q) or slide (P). With K = G G^T,
+
+    (P + Q K) dy = sum_j C_j ds_j + B d(G x + base) - Q (G dx + G dG^T y + dG x' + dbase).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..late import sparse as sp
+from ..solvers.rows import Floats, Ints
+from .tape import Part, Slopes
+
+DENSE_EQUATIONS = 200  # systems up to this size are factorized as arrays
+RANK = 1e-10  # singular values below this share of the largest count as zero
+REGULAR = 1e-6  # smallest pivot of a Cholesky factor, relative to the largest, of rows that count as independent
+SHIFT = 1e-9  # added to the diagonal of large systems, relative; refinement removes its effect
+REFINEMENTS = 30
+
+
+class Gram:
+    """`K = G G^T` of some rows, and least-norm solutions of `K y = b` where rows depend on each other."""
+
+    def __init__(self, rows: sp.csr_matrix) -> None:
+        self._large: Any = None
+        self._root: Any = None
+        k = rows.shape[0]
+        if k > DENSE_EQUATIONS:
+            self._matrix = sp.csc_matrix(rows @ rows.T)
+            self._large = _shifted(self._matrix)
+            return
+        self._dense = rows[:, np.unique(rows.indices)].toarray()
+        gram = self._dense @ self._dense.T
+        try:
+            root = np.linalg.cholesky(gram)
+            pivots = np.diag(root)
+            if pivots.min() > REGULAR * pivots.max():
+                from scipy.linalg import solve_triangular  # slow to import
+
+                inverse = solve_triangular(root, np.eye(k), lower=True)
+                self._inverse = inverse.T @ inverse
+                self._root = root
+                return
+        except np.linalg.LinAlgError:
+            pass
+        left, size, _ = np.linalg.svd(self._dense, full_matrices=False)
+        kept = size > RANK * size[0]
+        self._inverse = (left[:, kept] / size[kept] ** 2) @ left[:, kept].T
+        self._left = left[:, kept]
+
+    @cached_property
+    def redundant(self) -> Ints:
+        """Rows that others depend on, or that depend on others: those of the null vectors of `G^T`."""
+        if self._large is not None:
+            pivots = np.abs(self._large.U.diagonal())
+            few = self._large.perm_c[pivots < 10.0 * SHIFT * pivots.max()]
+            return np.sort(few).astype(np.int64)
+        if self._root is not None:
+            return np.zeros(0, np.int64)
+        beyond = np.eye(len(self._left)) - self._left @ self._left.T
+        return np.flatnonzero(np.diag(beyond) > 1e-9)
+
+    def solve(self, b: Floats) -> Floats:
+        """The solution of least norm."""
+        if self._large is None:
+            return np.asarray(self._inverse @ b)
+        y = np.zeros_like(b)
+        for _ in range(REFINEMENTS):
+            rest = b - self._matrix @ y
+            if np.abs(rest).max(initial=0.0) <= 1e-14 * np.abs(b).max(initial=0.0):
+                break
+            more = self._large.solve(rest)
+            y += more
+            if np.abs(more).max() <= 1e-14 * np.abs(y).max():
+                break
+        return y
+
+
+def _shifted(matrix: sp.csc_matrix) -> Any:
+    from scipy.sparse.linalg import splu  # slow to import
+
+    shift = SHIFT * matrix.diagonal().max()
+    return splu(
+        sp.csc_matrix(matrix + shift * sp.identity(matrix.shape[0])),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+class General:
+    """`P + Q K`, not symmetric, and least-norm solutions of it and of its transpose."""
+
+    def __init__(self, matrix: sp.csr_matrix) -> None:
+        self._large: Any = None
+        self.redundant = np.zeros(0, np.int64)
+        if matrix.shape[0] > 3 * DENSE_EQUATIONS:
+            from scipy.sparse.linalg import splu  # slow to import
+
+            self._large = splu(sp.csc_matrix(matrix))
+            return
+        dense = matrix.toarray()
+        left, size, right = np.linalg.svd(dense)
+        kept = size > RANK * size[0]
+        self._inverse = (right[kept].T / size[kept]) @ left[:, kept].T
+        if not kept.all():
+            self.redundant = np.flatnonzero((np.abs(right[~kept]) > 1e-6).any(axis=0))
+
+    def solve(self, b: Floats) -> Floats:
+        return np.asarray(self._inverse @ b if self._large is None else self._large.solve(b))
+
+    def solve_transposed(self, b: Floats) -> Floats:
+        return np.asarray(self._inverse.T @ b if self._large is None else self._large.solve(b, trans="T"))
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The equations of a stage at their solution."""
+
+    part: Part  # rows G
+    y: Floats  # (k,) impulses
+    before: Floats  # (N,) velocity x
+    after: Floats  # (N,) velocity x'
+    factor: Any  # of P + Q K
+    register: str  # of the velocity
+    reflected: Floats | None = None  # (k,) e of `B = -e`
+    sources: tuple[tuple[str, sp.csr_matrix], ...] = ()  # name and C of each
+    q: sp.csr_matrix | None = None  # Q; the identity if None, and then the factor is symmetric
+    impulses: str | None = None  # register to which y is added
+
+    def jvp(self, d: Slopes) -> None:
+        dx, part = d.registers[self.register], self.part
+        pushed = part.push_tangent(d, self.y)
+        gained = dx + pushed
+        right = -part.speed_tangent(d, gained, self.after)
+        if self.q is not None:
+            right = self.q @ right
+        if self.reflected is not None:
+            right -= self.reflected[:, None] * part.speed_tangent(d, dx, self.before)
+        for name, matrix in self.sources:
+            right += matrix @ _source(d, name, matrix.shape[1])
+        dy = self.factor.solve(right)
+        d.registers[self.register] = gained + part.transposed @ dy
+        if self.impulses is not None:
+            d.of(self.impulses, part.system.row_count)[part.chosen] += dy
+
+    def vjp(self, bar: Slopes) -> None:
+        out, part = bar.registers[self.register], self.part
+        wanted = part.matrix @ out
+        if self.impulses is not None:
+            wanted = wanted + bar.of(self.impulses, part.system.row_count)[part.chosen]
+        s = self.factor.solve(wanted) if self.q is None else self.factor.solve_transposed(wanted)
+        for name, matrix in self.sources:
+            _add_source(bar, name, matrix.T @ s)
+        explicit = -s if self.q is None else -(self.q.T @ s)
+        gained = out + part.speed_adjoint(bar, explicit, self.after)
+        part.add_rows(bar, self.y, gained)
+        if self.reflected is not None:
+            gained = gained + part.speed_adjoint(bar, -self.reflected[:, None] * s, self.before)
+        bar.registers[self.register] = gained
+
+
+def _source(d: Slopes, name: str, size: int) -> Floats:
+    if name == "restitution":
+        return d.restitution
+    return d.friction if name == "friction" else d.of(name, size)
+
+
+def _add_source(bar: Slopes, name: str, value: Floats) -> None:
+    if name == "restitution":
+        bar.restitution += value
+    elif name == "friction":
+        bar.friction += value
+    else:
+        bar.registers[name] = bar.registers.get(name, 0.0) + value
+
+
+def picked(values: Floats, places: Ints, size: int) -> sp.csr_matrix:
+    """The matrix (k, size) with `values` (k,) in the columns `places`."""
+    k = len(places)
+    return sp.csr_matrix((values, (np.arange(k), places)), shape=(k, size))
