@@ -88,10 +88,18 @@ class Pass:
         """A (k, k)."""
         return sp.csr_matrix(self.part.matrix @ self.part.transposed)
 
+    @cached_property
+    def _pairs(self) -> tuple[Ints, Ints]:
+        """Pairs of contacts that share a component: the entries of A, also where A is zero and only its change is not."""
+        part = self.part
+        pattern = sp.csr_matrix((np.ones(len(part.columns)), part.columns, part.ptr), shape=part.matrix.shape)
+        pairs = (pattern @ pattern.T).tocoo()
+        return pairs.row, pairs.col
+
     def over_pairs(self, values: Any) -> sp.csr_matrix:
         """The matrix of `values(i, j)` at the entries of A."""
-        a = self.coupling.tocoo()
-        return sp.csr_matrix((values(a.row, a.col), (a.row, a.col)), shape=a.shape)
+        k, (row, column) = len(self.ends), self._pairs
+        return sp.csr_matrix((values(row, column), (row, column)), shape=(k, k))
 
     @cached_property
     def area(self) -> sp.csr_matrix:
