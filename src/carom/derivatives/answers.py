@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import ProblemError
-from ..resolve.restitution import _gaining, _mixed, _per_contact  # noqa: F401
-from ..solvers.qp.box import cone, solve_box
+from ..resolve.restitution import _gaining, _mixed
 from ..solvers.rows import Floats, Ints
 from .implicit import Gram, Solved, picked
 from .laws import inelastic, replayed
-from .replay import ACTIVE, Ends, Replay
+from .replay import Ends, Replay
+from .tape import Copied
 from .targets import Balanced, Mixed, Targets
 
 RESTITUTION = frozenset({"restitution"})
@@ -50,7 +49,7 @@ def _energetic(run: Replay, wants_restitution: bool) -> Ends:
     place, body = island_of_components(run, label), np.zeros(system.rows.shape[1])
     body[place >= 0] = island_values(label, c)[place[place >= 0]]
     kept = (place < 0) | np.isin(place, label[solved])  # components whose velocity the cone problem decides
-    terms = (("low", np.where(kept, 0.0, 1.0 - body)), ("high", np.where(kept, 0.0, body)), ("before", 1.0 * kept))
+    terms = (("low", np.where(kept, 0.0, 1.0 - body)), ("high", np.where(kept, 0.0, body)), (run.origin, 1.0 * kept))
     run.stages.append(Mixed(terms, "x"))
     rest = np.zeros(system.row_count)
     rest[:m] = ~solved
@@ -59,7 +58,7 @@ def _energetic(run: Replay, wants_restitution: bool) -> Ends:
     terms = ((low.impulses, rest * (1.0 - rows_c)), (high.impulses, rest * rows_c))
     run.stages.append(Mixed(terms, "impulses of x"))
     normal = (1.0 - c) * low.normal + c * high.normal
-    start = np.where(kept, system.velocity, (1.0 - body) * low.velocity + body * high.velocity)
+    start = np.where(kept, run.velocity, (1.0 - body) * low.velocity + body * high.velocity)
     at = Ends("x", "impulses of x", start, np.where(solved, 0.0, normal))
     if not solved.any():
         return at
@@ -104,8 +103,6 @@ def _complementary(run: Replay) -> Ends:
     run.stages.append(Targets(system, (("high", high.velocity, weights),), np.maximum(fast, 0.0)))
     run.margins.note(np.flatnonzero(c > 0.0), fast[c > 0.0], "is about to approach")
     if (c == 1.0).all():
-        from .tape import Copied
-
         run.stages.append(Copied("high", "x"))
         run.stages.append(Copied(high.impulses, "impulses of x"))
         return Ends("x", "impulses of x", high.velocity, high.normal)
@@ -127,7 +124,7 @@ def _limited(run: Replay, low: Ends, high: Ends, label: Ints) -> Ends:
         return high
     place, step, push = island_of_components(run, label), high.velocity - low.velocity, high.normal - low.normal
     share = np.ones(label.max() + 1)
-    u, slow, fast = run.speeds(system.velocity), run.speeds(low.velocity), run.speeds(high.velocity)
+    u, slow, fast = run.speeds(run.velocity), run.speeds(low.velocity), run.speeds(high.velocity)
     w0 = np.minimum(np.bincount(label, 0.5 * low.normal * (u + slow)), 0.0)
     w1 = np.maximum(np.bincount(label, push * slow), 0.0)
     w2 = np.maximum(np.bincount(label, 0.5 * push * (fast - slow)), 0.0)
@@ -145,13 +142,14 @@ def _limited(run: Replay, low: Ends, high: Ends, label: Ints) -> Ends:
         at, mine = np.flatnonzero(place == k), np.flatnonzero(label == k)
         islands.append((at, mine, step[at], push[mine]))
     impulse = np.append(lam, np.zeros(system.row_count - system.count))
-    run.stages.append(Balanced(system, "limited", "impulses of limited", x, impulse, tuple(islands)))
+    before = (run.origin, run.velocity)
+    run.stages.append(Balanced(system, before, "limited", "impulses of limited", x, impulse, tuple(islands)))
     return Ends("limited", "impulses of limited", x, lam)
 
 
 def _note_gain(run: Replay, high: Ends, label: Ints) -> None:
     """The margin of the decision whether an island gains energy: its work over the momentum of its impulses."""
-    u, after = run.speeds(run.system.velocity), run.speeds(high.velocity)
+    u, after = run.speeds(run.velocity), run.speeds(high.velocity)
     work = np.bincount(label, 0.5 * high.normal * (u + after))
     size = np.bincount(label, np.abs(high.normal))
     for k in np.flatnonzero(size > 0.0):
@@ -172,6 +170,3 @@ def island_values(label: Ints, values: Floats) -> Floats:
     out = np.zeros(label.max() + 1)
     out[label] = values
     return out
-
-
-__all__ = ["ACTIVE", "ProblemError", "cone", "normal_answer", "solve_box"]

@@ -15,10 +15,12 @@ from ..problem.solution import ImpactSolution
 from ..resolve.response import Response
 from ..solvers.rows import Floats
 from .answers import normal_answer
+from .coulomb import joint_answer
 from .kinks import AT_KINK, Kink
 from .parameters import NAMES, OF_ROWS, Parameters
 from .replay import Replay
 
+COUPLED = ("cone", "pyramid")  # friction models with derivatives
 AGREES = 1e-10  # largest difference of the replay from the solution, relative to the fastest velocity
 
 
@@ -130,10 +132,16 @@ class Linearization:
 
 def _answered(run: Replay, solution: ImpactSolution, restitution: bool) -> tuple[str, Floats]:
     """Register and whitened velocity of the replayed answer."""
-    at = normal_answer(run, restitution)
     if not solution.problem.friction.any():
+        at = normal_answer(run, restitution)
         return at.register, at.velocity
-    raise ProblemError("friction", solution.friction_model, "a problem without friction")
+    model = run.response.friction_model
+    if model is None or not model.coupled:
+        raise ProblemError("friction_model", solution.friction_model, f"a model with derivatives: {', '.join(COUPLED)}")
+    at = normal_answer(run, restitution)
+    if not at.normal.any():
+        return at.register, at.velocity
+    return joint_answer(run, solution, at, restitution)
 
 
 def names_of(wrt: str | Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ..solvers.qp.box import cone, solve_box, work_of
 from ..solvers.rows import Floats, Ints
 from .implicit import DENSE_EQUATIONS, Gram, Solved, picked
 from .kinks import AT_KINK, PRESCRIBED, Margins
-from .tape import Copied, Stage, System
+from .tape import Cleared, Copied, Stage, System
 
 ACTIVE = 1e-13  # speed that an impulse causes, relative to the largest speed of a cone problem, up to which it is none
 STILL = 1e-9  # change of a speed, relative, up to which a resting contact has not been moved
@@ -39,6 +39,7 @@ class Replay:
         self.margins = Margins(max(contacts.fastest(), float(np.abs(contacts.speeds()).max(initial=0.0))))
         self.work = work_of(self.plain.rows)
         self.resting = np.zeros(contacts.count, bool)  # contacts that were stopped, and whose speed stays zero
+        self.origin, self.velocity = "before", system.velocity  # register and velocity from which answers start
 
     @property
     def small(self) -> float:
@@ -46,10 +47,15 @@ class Replay:
         return AT_KINK * self.margins.scale
 
     def begin(self, register: str) -> Ends:
-        """A register with the velocity before the impact."""
-        self.stages.append(Copied("before", register))
+        """A register with the velocity from which answers start, and none of its impulses."""
+        self.stages += [Copied(self.origin, register), Cleared(f"impulses of {register}")]
         self.resting[:] = False
-        return Ends(register, f"impulses of {register}", self.system.velocity, np.zeros(self.system.count))
+        return Ends(register, f"impulses of {register}", self.velocity, np.zeros(self.system.count))
+
+    def start_from(self, register: str, velocity: Floats) -> None:
+        """Answers start from the velocity of a register from now on."""
+        self.origin, self.velocity = register, velocity
+        self.plain = self.plain.moving(velocity.reshape(self.contacts.velocity.shape))
 
     def speeds(self, x: Floats) -> Floats:
         """Separation speeds (m,)."""

@@ -166,3 +166,16 @@ class Copied:
         out = bar.registers.pop(self.register, None)
         if out is not None:
             bar.registers[self.source] = bar.registers.get(self.source, 0.0) + out
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """`register = 0`."""
+
+    register: str
+
+    def jvp(self, d: Slopes) -> None:
+        d.registers.pop(self.register, None)
+
+    def vjp(self, bar: Slopes) -> None:
+        bar.registers.pop(self.register, None)

@@ -64,6 +64,7 @@ class Balanced:
     """
 
     system: System
+    before: tuple[str, Floats]  # register and velocity x0
     register: str
     impulses: str
     velocity: Floats  # (N,) x
@@ -74,10 +75,10 @@ class Balanced:
         return float(self.velocity[at] @ step + self.system.base[rows] @ push)
 
     def jvp(self, d: Slopes) -> None:
-        start, x, z = d.registers["before"], d.registers[self.register], d.of(self.impulses, self.system.row_count)
+        start, x, z = d.registers[self.before[0]], d.registers[self.register], d.of(self.impulses, self.system.row_count)
         x, z = x.copy(), z.copy()
         for at, rows, step, push in self.islands:
-            work = self.velocity[at] @ x[at] - self.system.velocity[at] @ start[at]
+            work = self.velocity[at] @ x[at] - self.before[1][at] @ start[at]
             work += self.impulse[rows] @ d.base[rows] + self.system.base[rows] @ z[rows]
             share = -work / self._rate(at, rows, step, push)
             x[at] += step[:, None] * share
@@ -91,7 +92,7 @@ class Balanced:
             share = -(step @ x[at] + push @ z[rows]) / self._rate(at, rows, step, push)
             x[at] += self.velocity[at][:, None] * share
             z[rows] += self.system.base[rows][:, None] * share
-            start[at] -= self.system.velocity[at][:, None] * share
+            start[at] -= self.before[1][at][:, None] * share
             bar.base[rows] += self.impulse[rows][:, None] * share
         bar.registers[self.register], bar.registers[self.impulses] = x, z
-        bar.registers["before"] = bar.registers.get("before", 0.0) + start
+        bar.registers[self.before[0]] = bar.registers.get(self.before[0], 0.0) + start
