@@ -156,7 +156,8 @@ class Solved:
             d.of(self.impulses, part.system.row_count)[part.chosen] += dy
 
     def vjp(self, bar: Slopes) -> None:
-        out, part = bar.registers[self.register], self.part
+        part = self.part
+        out = bar.of(self.register, part.matrix.shape[1])
         wanted = part.matrix @ out
         if self.impulses is not None:
             wanted = wanted + bar.of(self.impulses, part.system.row_count)[part.chosen]

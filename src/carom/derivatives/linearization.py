@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..friction.fixed_direction import FixedDirection
 from ..problem import checks
 from ..problem.contacts import RESOLVED
 from ..problem.solution import ImpactSolution
@@ -19,8 +20,9 @@ from .coulomb import joint_answer
 from .kinks import AT_KINK, Kink
 from .parameters import NAMES, OF_ROWS, Parameters
 from .replay import Replay
+from .staggered import staggered_answer
 
-COUPLED = ("cone", "pyramid")  # friction models with derivatives
+COUPLED = ("cone", "pyramid", "coulomb_fixed_direction")  # friction models with derivatives
 AGREES = 1e-10  # largest difference of the replay from the solution, relative to the fastest velocity
 
 
@@ -136,6 +138,8 @@ def _answered(run: Replay, solution: ImpactSolution, restitution: bool) -> tuple
         at = normal_answer(run, restitution)
         return at.register, at.velocity
     model = run.response.friction_model
+    if isinstance(model, FixedDirection):
+        return staggered_answer(run, solution, restitution)
     if model is None or not model.coupled:
         raise ProblemError("friction_model", solution.friction_model, f"a model with derivatives: {', '.join(COUPLED)}")
     at = normal_answer(run, restitution)

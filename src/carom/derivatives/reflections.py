@@ -46,7 +46,8 @@ class Reflected:
         d.of(self.impulses, part.system.row_count)[part.chosen] += dp
 
     def vjp(self, bar: Slopes) -> None:
-        part, p, out = self.part, self.p, bar.registers[self.register]
+        part, p = self.part, self.p
+        out = bar.of(self.register, part.matrix.shape[1])
         shares = (part.matrix @ out + bar.of(self.impulses, part.system.row_count)[part.chosen]) / self.diagonal[:, None]
         part.add_rows(bar, p, out)
         if bar.rows is not None:
@@ -187,7 +188,8 @@ class Pass:
         d.of(self.impulses, part.system.row_count)[part.chosen] += dp
 
     def vjp(self, bar: Slopes) -> None:
-        part, out, s = self.part, bar.registers[self.register], self.ends
+        part, s = self.part, self.ends
+        out = bar.of(self.register, part.matrix.shape[1])
         p = self.factor * (part.matrix @ out + bar.of(self.impulses, part.system.row_count)[part.chosen])
         part.add_rows(bar, self.factor * self.rate * s, out)
         change = -self._solver.solve(np.ascontiguousarray(self.rate[:, None] * p), trans="T")

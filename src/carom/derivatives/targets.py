@@ -86,7 +86,8 @@ class Balanced:
         d.registers[self.register], d.registers[self.impulses] = x, z
 
     def vjp(self, bar: Slopes) -> None:
-        x, z = bar.registers[self.register].copy(), bar.of(self.impulses, self.system.row_count).copy()
+        x = bar.of(self.register, len(self.velocity)).copy()
+        z = bar.of(self.impulses, self.system.row_count).copy()
         start = np.zeros_like(x)
         for at, rows, step, push in self.islands:
             share = -(step @ x[at] + push @ z[rows]) / self._rate(at, rows, step, push)
