@@ -12,8 +12,8 @@ P = 0, Q = I, B = -e and the source e; friction adds rows that stick (Q) or slid
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from ..late import sparse as sp
 from ..solvers.rows import Floats, Ints
 from .tape import Part, Slopes
 
-DENSE_EQUATIONS = 200  # systems up to this size are factorized as arrays
+DENSE_EQUATIONS = 64  # systems up to this size are factorized as arrays
+DENSE_DEPENDENT = 400  # the same where rows depend on each other
 RANK = 1e-10  # singular values below this share of the largest count as zero
 REGULAR = 1e-6  # smallest pivot of a Cholesky factor, relative to the largest, of rows that count as independent
 SHIFT = 1e-9  # added to the diagonal of large systems, relative; refinement removes its effect
@@ -33,70 +34,77 @@ class Gram:
     """`K = G G^T` of some rows, and least-norm solutions of `K y = b` where rows depend on each other."""
 
     def __init__(self, rows: sp.csr_matrix) -> None:
-        self._large: Any = None
-        self._root: Any = None
+        self.redundant = np.zeros(0, np.int64)  # rows with a part in null vectors of `G^T`: dependent contacts
         k = rows.shape[0]
-        if k > DENSE_EQUATIONS:
-            self._matrix = sp.csc_matrix(rows @ rows.T)
-            self._large = _shifted(self._matrix)
-            return
-        self._dense = rows[:, np.unique(rows.indices)].toarray()
-        gram = self._dense @ self._dense.T
-        try:
-            root = np.linalg.cholesky(gram)
-            pivots = np.diag(root)
-            if pivots.min() > REGULAR * pivots.max():
-                from scipy.linalg import solve_triangular  # slow to import
-
-                inverse = solve_triangular(root, np.eye(k), lower=True)
-                self._inverse = inverse.T @ inverse
-                self._root = root
-                return
-        except np.linalg.LinAlgError:
-            pass
-        left, size, _ = np.linalg.svd(self._dense, full_matrices=False)
-        kept = size > RANK * size[0]
-        self._inverse = (left[:, kept] / size[kept] ** 2) @ left[:, kept].T
-        self._left = left[:, kept]
-
-    @cached_property
-    def redundant(self) -> Ints:
-        """Rows that others depend on, or that depend on others: those of the null vectors of `G^T`."""
-        if self._large is not None:
-            pivots = np.abs(self._large.U.diagonal())
-            few = self._large.perm_c[pivots < 10.0 * SHIFT * pivots.max()]
-            return np.sort(few).astype(np.int64)
-        if self._root is not None:
-            return np.zeros(0, np.int64)
-        beyond = np.eye(len(self._left)) - self._left @ self._left.T
-        return np.flatnonzero(np.diag(beyond) > 1e-9)
+        self._solve = _cholesky(rows) if k <= DENSE_EQUATIONS else _sparse(rows)
+        if self._solve is None and k <= DENSE_DEPENDENT:
+            self._solve, self.redundant = _least_norm(rows)
+        elif self._solve is None:
+            self._solve, self.redundant = _refined(rows)
 
     def solve(self, b: Floats) -> Floats:
         """The solution of least norm."""
-        if self._large is None:
-            return np.asarray(self._inverse @ b)
+        return np.asarray(self._solve(b))  # type: ignore[misc]
+
+
+def _cholesky(rows: sp.csr_matrix) -> Callable[[Floats], Floats] | None:
+    """Few independent rows; None if they depend on each other."""
+    from scipy.linalg import cho_solve  # slow to import
+
+    try:
+        root = np.linalg.cholesky((rows @ rows.T).toarray())
+    except np.linalg.LinAlgError:
+        return None
+    pivots = np.diag(root)
+    if pivots.min() <= REGULAR * pivots.max():
+        return None
+    return lambda b: cho_solve((root, True), b, check_finite=False)
+
+
+def _sparse(rows: sp.csr_matrix) -> Callable[[Floats], Floats] | None:
+    """Many independent rows; None if they depend on each other."""
+    try:
+        factor = _factorized(sp.csc_matrix(rows @ rows.T))
+    except RuntimeError:  # exactly singular
+        return None
+    pivots = np.abs(factor.U.diagonal())
+    return factor.solve if pivots.min() > REGULAR**2 * pivots.max() else None
+
+
+def _least_norm(rows: sp.csr_matrix) -> tuple[Callable[[Floats], Floats], Ints]:
+    """Dependent rows, by singular values; and the rows with a part in the dependence."""
+    dense = rows[:, np.unique(rows.indices)].toarray()
+    left, size, _ = np.linalg.svd(dense, full_matrices=False)
+    kept = size > RANK * size[0]
+    inverse = (left[:, kept] / size[kept] ** 2) @ left[:, kept].T
+    beyond = 1.0 - (left[:, kept] ** 2).sum(axis=1)
+    return (lambda b: inverse @ b), np.flatnonzero(beyond > 1e-9)
+
+
+def _refined(rows: sp.csr_matrix) -> tuple[Callable[[Floats], Floats], Ints]:
+    """Many dependent rows: a factor of `K + shift`, with refinement, which stays in the range of K."""
+    matrix = sp.csc_matrix(rows @ rows.T)
+    factor = _factorized(sp.csc_matrix(matrix + SHIFT * matrix.diagonal().max() * sp.identity(matrix.shape[0])))
+
+    def solve(b: Floats) -> Floats:
         y = np.zeros_like(b)
         for _ in range(REFINEMENTS):
-            rest = b - self._matrix @ y
-            if np.abs(rest).max(initial=0.0) <= 1e-14 * np.abs(b).max(initial=0.0):
-                break
-            more = self._large.solve(rest)
+            rest = b - matrix @ y
+            more = factor.solve(rest)
             y += more
-            if np.abs(more).max() <= 1e-14 * np.abs(y).max():
+            if np.abs(more).max(initial=0.0) <= 1e-15 * np.abs(y).max(initial=0.0):
                 break
         return y
 
+    pivots = np.abs(factor.U.diagonal())
+    return solve, np.sort(factor.perm_c[pivots < 10.0 * SHIFT * pivots.max()]).astype(np.int64)
 
-def _shifted(matrix: sp.csc_matrix) -> Any:
+
+def _factorized(matrix: sp.csc_matrix) -> Any:
     from scipy.sparse.linalg import splu  # slow to import
 
-    shift = SHIFT * matrix.diagonal().max()
-    return splu(
-        sp.csc_matrix(matrix + shift * sp.identity(matrix.shape[0])),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    options = {"SymmetricMode": True}
+    return splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
 class General:
@@ -105,7 +113,7 @@ class General:
     def __init__(self, matrix: sp.csr_matrix) -> None:
         self._large: Any = None
         self.redundant = np.zeros(0, np.int64)
-        if matrix.shape[0] > 3 * DENSE_EQUATIONS:
+        if matrix.shape[0] > DENSE_DEPENDENT:
             from scipy.sparse.linalg import splu  # slow to import
 
             self._large = splu(sp.csc_matrix(matrix))

@@ -45,10 +45,15 @@ class Margins:
         if len(contacts) == 0:
             return
         distances = np.abs(distances)
-        order = np.argsort(distances, kind="stable")[:LISTED]
-        for rank, k in enumerate(order):
-            if rank == 0 or distances[k] <= AT_KINK * self.scale:
-                self.found.append(Kink((int(contacts[k]),), float(distances[k]), reason, fields))
+        nearest = int(distances.argmin())
+        if distances[nearest] > AT_KINK * self.scale:
+            self._add(contacts, distances, nearest, reason, fields)
+            return
+        for k in np.flatnonzero(distances <= AT_KINK * self.scale)[:LISTED]:
+            self._add(contacts, distances, k, reason, fields)
+
+    def _add(self, contacts: Ints, distances: Floats, k: int, reason: str, fields: frozenset[str] | None) -> None:
+        self.found.append(Kink((int(contacts[k]),), float(distances[k]), reason, fields))
 
     def of(self, wrt: tuple[str, ...]) -> tuple[Kink, ...]:
         """The kinks of some parameters, nearest first; each decision of a contact once."""

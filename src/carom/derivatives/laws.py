@@ -14,6 +14,7 @@ from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
 from .reflections import Pass, Reflected
 from .replay import Ends, Replay
+from .springs import lzb
 
 MOST_STAGES = 200_000  # of one replay
 
@@ -232,4 +233,5 @@ REPLAYS: dict[str, Callable[[Replay, Any, Contacts, str, bool], Ends]] = {
     "gauss_seidel": gauss_seidel,
     "jacobi": jacobi,
     "qce": qce,
+    "lzb": lzb,
 }

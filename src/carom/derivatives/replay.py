@@ -11,7 +11,7 @@ from ..problem.contacts import Contacts
 from ..resolve.response import Response
 from ..solvers.qp.box import cone, solve_box, work_of
 from ..solvers.rows import Floats, Ints
-from .implicit import DENSE_EQUATIONS, Gram, Solved, picked
+from .implicit import DENSE_DEPENDENT, Gram, Solved, picked
 from .kinks import AT_KINK, PRESCRIBED, Margins
 from .tape import Cleared, Copied, Stage, System
 
@@ -127,7 +127,7 @@ class Replay:
         self.margins.note(active[free], push[free], "is about to push no more")
         if len(tied):
             least = push[tied]
-            if least.min() < 1e-2 * self.margins.scale and len(active) <= DENSE_EQUATIONS:
+            if least.min() < 1e-2 * self.margins.scale and len(active) <= DENSE_DEPENDENT:
                 least = np.full(len(tied), _largest_least_push(stage, tied, diagonal[active]))
             self.margins.note(active[tied], least, "is about to push no more")
             self.margins.note(active[tied], np.zeros(len(tied)), "depends on other contacts", fields)
