@@ -101,6 +101,7 @@ def _complementary(run: Replay) -> Ends:
     open_ = fast > 0.0
     weights = np.where(open_, c, 0.0)
     run.stages.append(Targets(system, (("high", high.velocity, weights),), np.maximum(fast, 0.0)))
+    run.target = c * np.maximum(fast, 0.0)
     run.margins.note(np.flatnonzero(c > 0.0), fast[c > 0.0], "is about to approach")
     if (c == 1.0).all():
         run.stages.append(Copied("high", "x"))
@@ -108,7 +109,7 @@ def _complementary(run: Replay) -> Ends:
         return Ends("x", "impulses of x", high.velocity, high.normal)
     at = run.begin("x")
     every = np.arange(system.count)
-    at, _, _ = run.cone(at, every, np.zeros(len(every)), True, c * np.maximum(fast, 0.0))
+    at, _, _ = run.cone(at, every, np.zeros(len(every)), True, run.target)
     if not (_gaining(contacts, at.normal, contacts.island_labels()) > 0.0).any():
         return at
     return _limited(run, inelastic(run, "low"), at, contacts.island_labels())

@@ -12,6 +12,7 @@ from ..laws.gauss_seidel import ORDERS, _permuted, _sweep_keys
 from ..laws.qce import ROUNDED, UNEVEN, one_pass
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
+from .increments import etm, sqm
 from .reflections import Pass, Reflected
 from .replay import Ends, Replay
 from .springs import lzb
@@ -22,9 +23,18 @@ MOST_STAGES = 200_000  # of one replay
 def replayed(run: Replay, contacts: Contacts, register: str, own: bool) -> Ends:
     """The answer of the law without friction in a register. `own`: restitution is that of the problem."""
     name = run.response.law.name
+    if run.response.friction_model is None and run.contacts.friction.any():
+        return _rough(run, name, contacts, register, own)
     if name not in REPLAYS:
         raise ProblemError("law", name, f"a law with derivatives: {', '.join(REPLAYS)}")
     return REPLAYS[name](run, run.response.law, contacts, register, own)
+
+
+def _rough(run: Replay, name: str, contacts: Contacts, register: str, own: bool) -> Ends:
+    """The answer of a law with its own friction."""
+    if name not in ROUGH:
+        raise ProblemError("friction_model", "own", f"own friction of {' or '.join(ROUGH)}, or another model")
+    return ROUGH[name](run, run.response.law, contacts, register, own)
 
 
 def none(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
@@ -234,4 +244,6 @@ REPLAYS: dict[str, Callable[[Replay, Any, Contacts, str, bool], Ends]] = {
     "jacobi": jacobi,
     "qce": qce,
     "lzb": lzb,
+    "etm": etm,
 }
+ROUGH = {"sqm": sqm, "etm": etm}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..friction.fixed_direction import FixedDirection
+from ..friction import Cone, FixedDirection, Pyramid
 from ..problem import checks
 from ..problem.contacts import RESOLVED
 from ..problem.solution import ImpactSolution
@@ -134,13 +134,13 @@ class Linearization:
 
 def _answered(run: Replay, solution: ImpactSolution, restitution: bool) -> tuple[str, Floats]:
     """Register and whitened velocity of the replayed answer."""
-    if not solution.problem.friction.any():
+    if run.response.friction_model is None or not solution.problem.friction.any():
         at = normal_answer(run, restitution)
         return at.register, at.velocity
     model = run.response.friction_model
     if isinstance(model, FixedDirection):
         return staggered_answer(run, solution, restitution)
-    if model is None or not model.coupled:
+    if not isinstance(model, Cone | Pyramid):
         raise ProblemError("friction_model", solution.friction_model, f"a model with derivatives: {', '.join(COUPLED)}")
     at = normal_answer(run, restitution)
     if not at.normal.any():

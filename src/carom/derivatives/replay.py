@@ -39,6 +39,7 @@ class Replay:
         self.margins = Margins(max(contacts.fastest(), float(np.abs(contacts.speeds()).max(initial=0.0))))
         self.work = work_of(self.plain.rows)
         self.resting = np.zeros(contacts.count, bool)  # contacts that were stopped, and whose speed stays zero
+        self.target: Floats | None = None  # (m,) speeds that qce_lcp asks for, in the register "target"
         self.origin, self.velocity = "before", system.velocity  # register and velocity from which answers start
 
     @property
@@ -54,6 +55,7 @@ class Replay:
 
     def start_from(self, register: str, velocity: Floats) -> None:
         """Answers start from the velocity of a register from now on."""
+        self.target: Floats | None = None  # (m,) speeds that qce_lcp asks for, in the register "target"
         self.origin, self.velocity = register, velocity
         self.plain = self.plain.moving(velocity.reshape(self.contacts.velocity.shape))
 
