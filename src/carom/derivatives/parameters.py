@@ -303,18 +303,16 @@ class Geometry:
 def _sides(problem: ImpactProblem) -> tuple[Any, Any]:
     """For each entry of the rows its side (0 or 1) and its contact.
 
-    A row of one entry belongs to a contact with the world, on either side; its sign says which: the tangents of
-    `tangents_of(n)` are even or odd in n, so that both are tried.
+    A row of one entry belongs to a contact with the world, which was on the other side if the row is against the given
+    normal. Without given normals the world counts as the first body, as it is for discs and spheres on planes.
     """
     width = np.diff(problem.rows.ptr)
     contact = np.repeat(np.arange(len(width)), width)
     side = np.arange(len(contact)) - problem.rows.ptr[:-1][contact]
-    alone = width[contact] == 1
-    dim = problem.positions.shape[1]  # type: ignore[union-attr]
-    along = _by_contact(problem, problem.tangent_count)
-    same = np.abs(tangents_of(problem.rows.val[:, :dim]) - along[:, :, :dim]).max(axis=(1, 2)) < 1e-9
-    side = np.where(alone, np.where(same, 1, 0), side)
-    return side, contact
+    alone, along = width[contact] == 1, np.ones(len(contact))
+    if problem.normals is not None:
+        along = (problem.rows.val[:, : problem.normals.shape[1]] * problem.normals[contact]).sum(axis=1)
+    return np.where(alone, np.where(along > 0.0, 1, 0), side), contact
 
 
 def _by_contact(problem: ImpactProblem, t: int) -> Floats:
