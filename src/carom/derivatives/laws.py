@@ -123,12 +123,17 @@ def gauss_seidel(run: Replay, law: Any, contacts: Contacts, register: str, own: 
     near = _Neighbors(run)
     u = run.speeds(at.velocity)
     sweep, waiting, count = set(np.flatnonzero(u < -tol).tolist()), set(), 0
+    last, first = -1.0, True  # a contact that does not approach is passed over in the first sweep
     while sweep or waiting:
         if not sweep:
             keys = _permuted(keys) if law.order == ORDERS[1] else keys
-            sweep, waiting = waiting, set()
+            sweep, waiting, first = waiting, set(), False
         i = min(sweep, key=lambda j: keys[j])
         sweep.discard(i)
+        if first:
+            passed = np.flatnonzero((keys > last) & (keys < keys[i]))
+            run.margins.note(passed, u[passed], "is about to approach")
+            last = keys[i]
         run.margins.note(np.array([i]), u[[i]], "is about to approach or to stop approaching")
         if u[i] >= -tol:
             continue
