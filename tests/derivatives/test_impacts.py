@@ -35,6 +35,7 @@ CASES = [
     ("qce", {"friction_model": "pyramid", "restitution_model": "qce_lcp"}, True),
     ("lzb", {"friction_model": "cone"}, True),
     ("etm", {}, True),
+    ("etm", {"friction_model": "coulomb_fixed_direction"}, True),
     ("gr", {"friction_model": "coulomb_fixed_direction"}, True),
 ]
 # lzb integrates an equation for each contact and etm makes thousands of decisions: fewer contacts, and for etm, whose

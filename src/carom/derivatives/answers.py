@@ -71,6 +71,9 @@ def _energetic(run: Replay, wants_restitution: bool) -> Ends:
     at = _held(run, at, pushing, normal[pushing], target)
     idle = np.setdiff1d(one, pushing)
     run.margins.note(idle, np.zeros(len(idle)), "is about to push, where others change their restitution", RESTITUTION)
+    # With one coefficient the energy of an island is not limited, with several it is (jacobi can raise it).
+    gaining = one[_gaining(contacts, normal, label)[label[one]] > 0.0]
+    run.margins.note(gaining, np.zeros(len(gaining)), "is limited where others change their restitution", RESTITUTION)
     if len(mixed) == 0:
         return at
     at, _, _ = run.cone(at, mixed, np.zeros(m), True, target)

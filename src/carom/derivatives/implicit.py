@@ -26,6 +26,7 @@ DENSE_EQUATIONS = 64  # systems up to this size are factorized as arrays
 DENSE_DEPENDENT = 400  # the same where rows depend on each other
 RANK = 1e-10  # singular values below this share of the largest count as zero
 REGULAR = 1e-6  # smallest pivot of a Cholesky factor, relative to the largest, of rows that count as independent
+UNIQUE = 1e-7  # difference of two solutions, relative, up to which they are the same: rows are independent
 SHIFT = 1e-9  # added to the diagonal of large systems, relative; refinement removes its effect
 REFINEMENTS = 30
 
@@ -33,10 +34,11 @@ REFINEMENTS = 30
 class Gram:
     """`K = G G^T` of some rows, and least-norm solutions of `K y = b` where rows depend on each other."""
 
-    def __init__(self, rows: sp.csr_matrix) -> None:
+    def __init__(self, rows: sp.csr_matrix, known: tuple[Floats, Floats] | None = None) -> None:
+        """`known` are a right side and a solution of it, which tell dependent rows sooner than pivots do."""
         self.redundant = np.zeros(0, np.int64)  # rows with a part in null vectors of `G^T`: dependent contacts
         k = rows.shape[0]
-        self._solve = _cholesky(rows) if k <= DENSE_EQUATIONS else _sparse(rows)
+        self._solve = _cholesky(rows) if k <= DENSE_EQUATIONS else _sparse(rows, known)
         if self._solve is None and k <= DENSE_DEPENDENT:
             self._solve, self.redundant = _least_norm(rows)
         elif self._solve is None:
@@ -61,12 +63,15 @@ def _cholesky(rows: sp.csr_matrix) -> Callable[[Floats], Floats] | None:
     return lambda b: cho_solve((root, True), b, check_finite=False)
 
 
-def _sparse(rows: sp.csr_matrix) -> Callable[[Floats], Floats] | None:
-    """Many independent rows; None if they depend on each other."""
+def _sparse(rows: sp.csr_matrix, known: tuple[Floats, Floats] | None) -> Callable[[Floats], Floats] | None:
+    """Many independent rows; None if they depend on each other, so that solutions are not unique."""
     try:
-        factor = _factorized(sp.csc_matrix(rows @ rows.T))
+        factor = _factorized((rows @ rows.T).tocsc())
     except RuntimeError:  # exactly singular
         return None
+    if known is not None:
+        right, y = known
+        return factor.solve if np.abs(factor.solve(right) - y).max() <= UNIQUE * np.abs(y).max() else None
     pivots = np.abs(factor.U.diagonal())
     return factor.solve if pivots.min() > REGULAR**2 * pivots.max() else None
 

@@ -75,6 +75,7 @@ class Impulse:
     written: tuple[Place, ...]
     sizes: dict[str, int]
     register: str
+    impulses: str
 
     def jvp(self, d: Slopes) -> None:
         at, k = self.local, len(self.local.rows)
@@ -93,6 +94,7 @@ class Impulse:
             given[9 + place] = self._register(d, name[0])[name[1]]
         out = self.slopes @ given
         x[at.columns] += at.matrix.T @ out[:k]
+        d.of(self.impulses, at.system.row_count)[at.rows] += out[:k]
         if turned is not None:
             x[at.columns] += np.einsum("rcb,r->cb", turned, self.p)
         for place, name in enumerate(self.written):
@@ -103,7 +105,7 @@ class Impulse:
         x = bar.of(self.register, at.system.rows.shape[1])
         ends = x[at.columns].copy()
         out = np.empty((k + len(self.written), x.shape[1]))
-        out[:k] = at.matrix @ ends
+        out[:k] = at.matrix @ ends + bar.of(self.impulses, at.system.row_count)[at.rows]
         for place, name in enumerate(self.written):
             value = self._register(bar, name[0])
             out[k + place] = value[name[1]]
@@ -258,7 +260,17 @@ class _Track:
         values = np.array([float(getattr(q, "value", q)) for q in p[: 1 + self.t]])
         places = (("friction", i), *read)
         self.run.stages.append(
-            Impulse(at, self.x[at.columns], values, slopes, places, tuple(written), self.sizes, self.at.register)
+            Impulse(
+                at,
+                self.x[at.columns],
+                values,
+                slopes,
+                places,
+                tuple(written),
+                self.sizes,
+                self.at.register,
+                self.at.impulses,
+            )
         )
         self.x[at.columns] += at.matrix.T @ values
         self.normal[i] += values[0]

@@ -10,7 +10,7 @@ import numpy as np
 from ..problem.contacts import Contacts
 from ..resolve.response import Response
 from ..solvers.qp.box import cone, solve_box, work_of
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, speeds
 from .implicit import DENSE_DEPENDENT, Gram, Solved, picked
 from .kinks import AT_KINK, PRESCRIBED, Margins
 from .tape import Cleared, Copied, Stage, System
@@ -61,7 +61,7 @@ class Replay:
 
     def speeds(self, x: Floats) -> Floats:
         """Separation speeds (m,)."""
-        return self.system.normal.speeds(x)
+        return np.asarray(speeds(self.plain.rows, x.reshape(self.contacts.velocity.shape)))
 
     def pushed(self, at: Ends, x: Floats, contacts: Ints, impulses: Floats) -> Ends:
         """The answer with more impulses, and the velocity after them."""
@@ -86,9 +86,10 @@ class Replay:
         if len(active) == 0:
             return at, active, y
         part = self.system.part(active)
-        gram = Gram(part.matrix)
+        right = (wanted - u)[active]
+        gram = Gram(part.matrix, (right, y))
         if len(gram.redundant) == 0:
-            y = gram.solve((wanted - u)[active])
+            y = gram.solve(right)
         x = at.velocity + part.transposed @ y
         sources: tuple[Any, ...] = ()
         if target is not None:
@@ -98,8 +99,8 @@ class Replay:
         reflected = e[active] if target is None and e[active].any() else None
         stage = Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses)
         self.stages.append(stage)
-        self._margins(stage, gram, active, np.setdiff1d(chosen, active), self.speeds(x) - wanted, own)
         after = self.speeds(x)
+        self._margins(stage, gram, active, chosen[~pushing], after - wanted, own)
         self.resting &= np.abs(after - u) <= STILL * self.margins.scale
         if target is None:
             self.resting[active[e[active] == 0.0]] = True
@@ -125,7 +126,8 @@ class Replay:
         diagonal, fields = self.plain.rows.diag, PRESCRIBED | ({"restitution"} if own else frozenset())
         push = diagonal[active] * stage.y
         tied = gram.redundant
-        free = np.setdiff1d(np.arange(len(active)), tied)
+        free = np.ones(len(active), bool)
+        free[tied] = False
         self.margins.note(active[free], push[free], "is about to push no more")
         if len(tied):
             least = push[tied]
@@ -134,10 +136,11 @@ class Replay:
             self.margins.note(active[tied], least, "is about to push no more")
             self.margins.note(active[tied], np.zeros(len(tied)), "depends on other contacts", fields)
         at_target = others[np.abs(excess[others]) <= self.small]
-        spanned = self._spanned(stage, gram, at_target)
-        self.margins.note(at_target[spanned], np.zeros(int(spanned.sum())), "depends on other contacts", fields)
-        rest = np.setdiff1d(others, at_target[spanned])
-        self.margins.note(rest, excess[rest], "is about to push")
+        if len(at_target):
+            spanned = at_target[self._spanned(stage, gram, at_target)]
+            self.margins.note(spanned, np.zeros(len(spanned)), "depends on other contacts", fields)
+            others = np.setdiff1d(others, spanned)
+        self.margins.note(others, excess[others], "is about to push")
 
     def _spanned(self, stage: Solved, gram: Gram, contacts: Ints) -> np.ndarray:
         """Which of some contacts have rows that are combinations of the active ones."""

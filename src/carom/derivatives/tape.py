@@ -107,7 +107,8 @@ class Part:
         self.entries = np.arange(self.ptr[-1]) + np.repeat(whole.indptr[chosen] - self.ptr[:-1], width)
         self.columns = whole.indices[self.entries]
         shape = (len(chosen), whole.shape[1])
-        self.matrix = sp.csr_matrix((whole.data[self.entries], self.columns, self.ptr), shape=shape)
+        data = whole.data[self.entries]
+        self.matrix = sp.csr_matrix((data, self.columns, self.ptr.astype(self.columns.dtype)), shape=shape)
         self.base = system.base[chosen]
 
     @cached_property
