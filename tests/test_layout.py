@@ -49,6 +49,7 @@ ALLOWED = {
     "friction": _LAWS,
     "resolve": _LAWS | {"friction", "settings"},
     "derivatives": _RESOLVE,
+    "autodiff": _RESOLVE | {"derivatives"},
     "analysis": _STUDY,
     "testing": _STUDY,
     "reproduce": _STUDY | {"resuming", "draw", "towers", ""},

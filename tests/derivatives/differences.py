@@ -57,9 +57,7 @@ def _boxes(rng, contacts: int) -> ImpactProblem:
     a, b, h = rng.uniform(0.5, 2.0, (3, n))
     corners = np.array([[x, y] for x in (-0.5, 0.5) for y in (-0.5, 0.5)])
     places = np.stack([3.0 * np.arange(n), np.zeros(n), 0.5 * h], axis=1)
-    points = np.concatenate(
-        [places[k] + np.c_[corners * [a[k], b[k]], np.full(4, -0.5 * h[k])] for k in range(n)]
-    )
+    points = np.concatenate([places[k] + np.c_[corners * [a[k], b[k]], np.full(4, -0.5 * h[k])] for k in range(n)])
     masses = _masses(rng, n)
     inertia = masses[:, None] / 12 * np.stack([b * b + h * h, a * a + h * h, a * a + b * b], axis=1)
     return ImpactProblem.from_contacts(

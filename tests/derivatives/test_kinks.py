@@ -98,7 +98,13 @@ def test_dependent_contacts_are_a_kink_of_geometry_alone():
     """A box on four corners: velocity and mass have derivatives, a single point that moves makes it tilt."""
     corners = np.array([[x, y, 0.0] for x in (-1.0, 1.0) for y in (-1.0, 1.0)])
     box = ImpactProblem.from_contacts(
-        [[0.0, 0.0, 1.0]], 1.0, [np.eye(3)], [[0.0, 0.0, -1.0, 0.0, 0.0, 0.0]], [[-1, 0]] * 4, corners, [[0, 0, 1.0]] * 4
+        [[0.0, 0.0, 1.0]],
+        1.0,
+        [np.eye(3)],
+        [[0.0, 0.0, -1.0, 0.0, 0.0, 0.0]],
+        [[-1, 0]] * 4,
+        corners,
+        [[0, 0, 1.0]] * 4,
     )
     solution = solve_impact(box, "gr")
     assert solution.derivative("velocity").smooth
@@ -111,9 +117,16 @@ def test_dependent_contacts_are_a_kink_of_geometry_alone():
 
 def test_sticking_and_sliding_meet_in_a_kink():
     """A ball that hits the floor with slip v sticks below mu (1 + e) u (1 + 1 / c) and slides above it."""
+
     def landing(slip: float):
         problem = ImpactProblem.from_discs(
-            [[0.0, 1.0]], 1.0, 1.0, [[slip, -1.0, 0.0]], planes=[([0.0, 0.0], [0.0, 1.0])], restitution=0.5, friction=0.2
+            [[0.0, 1.0]],
+            1.0,
+            1.0,
+            [[slip, -1.0, 0.0]],
+            planes=[([0.0, 0.0], [0.0, 1.0])],
+            restitution=0.5,
+            friction=0.2,
         )
         return solve_impact(problem, "gr").derivative()
 

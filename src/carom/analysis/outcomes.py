@@ -294,7 +294,7 @@ def _sequence(space: _Space, rng: np.random.Generator, e: Floats, mixed: bool) -
 
 
 def _corners(space: _Space, elastic: bool) -> Floats:
-    """Impulses (k, m) at points of the set at which as many conditions `lam_i = 0` or `u_i+ = 0` hold as there are dimensions left.
+    """Impulses (k, m) at the corners: as many conditions `lam_i = 0` or `u_i+ = 0` hold as there are dimensions left.
 
     With independent rows lam are coordinates. On a line along which all but one of them are fixed by conditions, the
     energy is a quadratic; where energy may be lost, corners of the polyhedron count as well.

@@ -49,8 +49,9 @@ def _energetic(run: Replay, wants_restitution: bool) -> Ends:
     place, body = island_of_components(run, label), np.zeros(system.rows.shape[1])
     body[place >= 0] = island_values(label, c)[place[place >= 0]]
     kept = (place < 0) | np.isin(place, label[solved])  # components whose velocity the cone problem decides
-    terms = (("low", np.where(kept, 0.0, 1.0 - body)), ("high", np.where(kept, 0.0, body)), (run.origin, 1.0 * kept))
-    run.stages.append(Mixed(terms, "x"))
+    whole: Floats = kept.astype(np.float64)
+    shares = (("low", (1.0 - whole) * (1.0 - body)), ("high", (1.0 - whole) * body), (run.origin, whole))
+    run.stages.append(Mixed(shares, "x"))
     rest = np.zeros(system.row_count)
     rest[:m] = ~solved
     rows_c = np.zeros(system.row_count)

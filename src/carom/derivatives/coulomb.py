@@ -49,7 +49,7 @@ def joint_answer(run: Replay, solution: ImpactSolution, at: Ends, restitution: b
     """
     system, m = run.system, run.system.count
     target = _target(run, at, restitution)
-    z = np.concatenate([solution.impulse, np.ravel(solution.friction_impulse)])
+    z = np.concatenate([solution.impulse, np.ravel(np.asarray(solution.friction_impulse, dtype=float))])
     x = system.velocity + system.rows.T @ z
     u = system.rows @ x + system.base
     share = _shares(run, u[:m], target, z[:m])
@@ -59,7 +59,9 @@ def joint_answer(run: Replay, solution: ImpactSolution, at: Ends, restitution: b
     pieces = _closed(run, closed, z, u)
     wrong = max(np.abs(excess[closed]).max(initial=0.0), -excess.min(initial=0.0))
     if wrong > SOLVED * run.margins.scale:
-        raise ProblemError("solution", "friction that law and model do not share", "one without a warning about friction")
+        raise ProblemError(
+            "solution", "friction that law and model do not share", "one without a warning about friction"
+        )
     part = system.part(pieces.rows)
     factor = General(sp.csr_matrix(pieces.p + pieces.q @ (part.matrix @ part.transposed)))
     asked = picked(share[label[closed]], closed, m)
@@ -80,7 +82,7 @@ def _target(run: Replay, at: Ends, restitution: bool) -> Floats:
         return run.target
     # Contacts that the law has stopped keep the target 0, unless their restitution changes.
     asked = (at.normal > 0.0) & (after > (-run.small if restitution else run.small))
-    run.stages.append(Targets(run.system, ((at.register, at.velocity, 1.0 * asked),), np.zeros(m)))
+    run.stages.append(Targets(run.system, ((at.register, at.velocity, asked.astype(np.float64)),), np.zeros(m)))
     return np.where(asked, np.maximum(after, 0.0), 0.0)
 
 
@@ -94,7 +96,9 @@ def _shares(run: Replay, u: Floats, target: Floats, normal: Floats) -> Floats:
     share[np.abs(share - 1.0) <= WHOLE] = 1.0
     if (share < 1.0).any() and run.system.count > EXACT_SHARE_CONTACTS:
         reason = "restitution that was reduced in steps of one percent"
-        raise ProblemError("solution", reason, f"at most {EXACT_SHARE_CONTACTS} contacts where friction would gain energy")
+        raise ProblemError(
+            "solution", reason, f"at most {EXACT_SHARE_CONTACTS} contacts where friction would gain energy"
+        )
     return share
 
 
@@ -102,7 +106,9 @@ def _closed(run: Replay, closed: Ints, z: Floats, u: Floats) -> _Closed:
     """The equations of the closed contacts."""
     system, t = run.system, run.system.tangent_count
     tangents = run.contacts.tangent_diag
-    rough = closed[(system.friction[closed] > 0.0) & (tangents[closed].max(axis=1) > TINY_ROW * run.plain.rows.diag[closed])]
+    rough = closed[
+        (system.friction[closed] > 0.0) & (tangents[closed].max(axis=1) > TINY_ROW * run.plain.rows.diag[closed])
+    ]
     rows = np.concatenate([closed, system.tangents_of(rough).ravel()])
     contact = np.concatenate([closed, np.repeat(rough, t)])
     k, m = len(rows), system.count
@@ -134,9 +140,7 @@ def _closed(run: Replay, closed: Ints, z: Floats, u: Floats) -> _Closed:
     return _Closed(rows, p.tocsr(), q.tocsr(), mu.tocsr(), contact, np.unique(np.array(sliding, np.int64)))
 
 
-def _note(
-    run: Replay, pieces: _Closed, closed: Ints, z: Floats, u: Floats, excess: Floats, factor: General
-) -> None:
+def _note(run: Replay, pieces: _Closed, closed: Ints, z: Floats, u: Floats, excess: Floats, factor: General) -> None:
     """Margins: impulses of closed contacts, excess speed of open ones, room to the bound of friction, slip."""
     system, t, m = run.system, run.system.tangent_count, run.system.count
     diagonal = run.plain.rows.diag

@@ -1,4 +1,4 @@
-"""Numbers with derivatives, on which the kernels of a law run uncompiled: what is differentiated is the law's own code."""
+"""Numbers with derivatives, on which the kernels of a law run uncompiled: its own code is differentiated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ class Dual:
     """A number and its derivatives with respect to some inputs. Comparisons are those of the numbers."""
 
     __slots__ = ("slope", "value")
-    margins: ClassVar[list[float] | None] = None  # where to keep how close comparisons were, in units of the first inputs
+    margins: ClassVar[list[float] | None] = (
+        None  # where to keep how close comparisons were, in units of the first inputs
+    )
     SPEEDS: ClassVar[int] = 3  # inputs that are speeds, the first ones
 
     def __init__(self, value: float, slope: Floats) -> None:

@@ -1,6 +1,6 @@
 """Stages that solve equations: the implicit function theorem on the active set of a cone or friction problem.
 
-Impulses y of the rows G of a stage change the velocity x to `x' = x + G^T y`, and satisfy equations whose differential is
+Impulses y of the rows G of a stage change the velocity x to `x' = x + G^T y`. The differential of their equations is
 
     P dy + Q d(G x' + base) = sum_j C_j ds_j + B d(G x + base)
 

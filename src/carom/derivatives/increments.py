@@ -65,7 +65,7 @@ Place = tuple[str, int]  # a register, or "restitution" or "friction", and a pla
 
 @dataclass(frozen=True, eq=False)
 class Impulse:
-    """One impulse at a contact: `x' = x + R^T p`, with p and some registers functions of speeds, K and other numbers."""
+    """One impulse at a contact, `x' = x + R^T p`; p and some registers are functions of speeds, K and other numbers."""
 
     local: Local
     before: Floats  # (components,) of x
@@ -328,8 +328,8 @@ def etm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
         store *= contacts.restitution**2
         full = np.flatnonzero(store > 0.0)
         while len(full):
-            for i in full:
-                _serve(track, int(i), store, step, True)
+            for contact in full:
+                _serve(track, int(contact), store, step, True)
             full = full[store[full] > 0.0]
         store[:] = 0.0
         run.stages.append(Cleared("store"))

@@ -122,7 +122,8 @@ def gauss_seidel(run: Replay, law: Any, contacts: Contacts, register: str, own: 
     keys = _sweep_keys(m, law.order, law.seed)
     near = _Neighbors(run)
     u = run.speeds(at.velocity)
-    sweep, waiting, count = set(np.flatnonzero(u < -tol).tolist()), set(), 0
+    sweep, count = set(np.flatnonzero(u < -tol).tolist()), 0
+    waiting: set[int] = set()
     last, first = -1.0, True  # a contact that does not approach is passed over in the first sweep
     while sweep or waiting:
         if not sweep:

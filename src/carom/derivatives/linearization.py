@@ -140,7 +140,7 @@ def _answered(run: Replay, solution: ImpactSolution, restitution: bool) -> tuple
     model = run.response.friction_model
     if isinstance(model, FixedDirection):
         return staggered_answer(run, solution, restitution)
-    if not isinstance(model, Cone | Pyramid):
+    if not isinstance(model, Cone | Pyramid) or not model.coupled:
         raise ProblemError("friction_model", solution.friction_model, f"a model with derivatives: {', '.join(COUPLED)}")
     at = normal_answer(run, restitution)
     if not at.normal.any():

@@ -72,7 +72,7 @@ class Parameters:
         if name == "tangent_speed":
             return p.tangent_speed.shape  # type: ignore[union-attr]
         if name == "mass":
-            return p.velocity.size * np.ones(2, int) if isinstance(p.mass, GeneralMass) else p.mass.values.shape
+            return (p.velocity.size,) * 2 if isinstance(p.mass, GeneralMass) else p.mass.values.shape
         if name in ("points", "normals"):
             return self.geometry.normals.shape
         return self._mass_shape(name)
@@ -113,7 +113,9 @@ class Parameters:
             entries = self._row_entries(flat, directions)
             for k in range(directions):
                 mass = self._mass_change(flat, k)
-                turned = sp.csr_matrix((entries[:, k], self.jacobian.indices, self.jacobian.indptr), self.jacobian.shape)
+                turned = sp.csr_matrix(
+                    (entries[:, k], self.jacobian.indices, self.jacobian.indptr), self.jacobian.shape
+                )
                 if mass is not None:
                     half = 0.5 * mass @ self.inverse.T
                     x[:, k] += 0.5 * (self.inverse @ (mass @ p.velocity.ravel()))
@@ -234,7 +236,8 @@ class Parameters:
         if "mass" in wrt:
             out["mass"][:, k] = (diagonal if isinstance(p.mass, DiagonalMass) else blocks).ravel()
         if "masses" in wrt:
-            out["masses"][:, k] = diagonal[:, : p.positions.shape[1]].sum(axis=1)  # type: ignore[union-attr]
+            dim = p.positions.shape[1]  # type: ignore[union-attr]
+            out["masses"][:, k] = diagonal[:, :dim].sum(axis=1)
         if "inertias" in wrt:
             dim = p.positions.shape[1]  # type: ignore[union-attr]
             full = len(self.shape("inertias")) == 3
@@ -242,7 +245,7 @@ class Parameters:
 
 
 class Geometry:
-    """Contact points and unit normals of rigid bodies, read from their rows: `+-(n, r x n)` and the same of tangents."""
+    """Contact points and unit normals of rigid bodies, read from rows `+-(n, r x n)` and those of the tangents."""
 
     def __init__(self, problem: ImpactProblem) -> None:
         p, place = problem, problem.positions
@@ -346,9 +349,9 @@ def _arms(frame: Floats, dim: int) -> Floats:
     e, turn = frame[:, :, :dim], frame[:, :, dim:]
     if dim == 2:  # r x e = r_x e_y - r_y e_x
         matrix = np.stack([e[:, :, 1], -e[:, :, 0]], axis=2)
-        return np.linalg.solve(matrix, turn[:, :, 0][..., None])[..., 0]
+        return np.asarray(np.linalg.solve(matrix, turn[:, :, 0][..., None])[..., 0], dtype=np.float64)
     # sum over directions e of e x (r x e) = 2 r
-    return 0.5 * np.cross(e, turn).sum(axis=1)
+    return np.asarray(0.5 * np.cross(e, turn).sum(axis=1), dtype=np.float64)
 
 
 def _tangent_changes(n: Floats, across: Floats) -> Floats:

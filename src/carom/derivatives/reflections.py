@@ -48,7 +48,9 @@ class Reflected:
     def vjp(self, bar: Slopes) -> None:
         part, p = self.part, self.p
         out = bar.of(self.register, part.matrix.shape[1])
-        shares = (part.matrix @ out + bar.of(self.impulses, part.system.row_count)[part.chosen]) / self.diagonal[:, None]
+        shares = (part.matrix @ out + bar.of(self.impulses, part.system.row_count)[part.chosen]) / self.diagonal[
+            :, None
+        ]
         part.add_rows(bar, p, out)
         if bar.rows is not None:
             bar.rows[part.entries] -= 2.0 * part.matrix.data[:, None] * (p[:, None] * shares)[part.row]
@@ -91,7 +93,7 @@ class Pass:
 
     @cached_property
     def _pairs(self) -> tuple[Ints, Ints]:
-        """Pairs of contacts that share a component: the entries of A, also where A is zero and only its change is not."""
+        """Pairs of contacts that share a component: the entries of A, also where A is zero and its change is not."""
         part = self.part
         pattern = sp.csr_matrix((np.ones(len(part.columns)), part.columns, part.ptr), shape=part.matrix.shape)
         pairs = (pattern @ pattern.T).tocoo()
@@ -133,7 +135,7 @@ class Pass:
 
     @cached_property
     def earlier_turn(self) -> Floats:
-        """How far the energy of each contact stays from returning before its end, as a speed; infinity if it only falls.
+        """How far the energy of a contact stays from returning before its end, as a speed; infinity if it only falls.
 
         A change of the speed of a contact by v changes `int u ds` by v s, so the distance is that integral over s where
         the speed passes zero downwards.

@@ -55,7 +55,7 @@ class Replay:
 
     def start_from(self, register: str, velocity: Floats) -> None:
         """Answers start from the velocity of a register from now on."""
-        self.target: Floats | None = None  # (m,) speeds that qce_lcp asks for, in the register "target"
+        self.target = None
         self.origin, self.velocity = register, velocity
         self.plain = self.plain.moving(velocity.reshape(self.contacts.velocity.shape))
 

@@ -49,7 +49,7 @@ class Stage(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """The impact in whitened coordinates with all rows in one matrix: m normal rows, then t tangents of each contact."""
+    """The impact in whitened coordinates with all rows in one matrix: m normal rows, then t tangents per contact."""
 
     rows: sp.csr_matrix  # (m (1 + t), N)
     base: Floats  # prescribed speeds of the rows
@@ -90,9 +90,7 @@ class System:
         """Slopes that are zero."""
         m, columns = self.count, directions
         entries = np.zeros((self.rows.nnz, columns)) if rows else None
-        return Slopes(
-            np.zeros((len(self.base), columns)), np.zeros((m, columns)), np.zeros((m, columns)), entries
-        )
+        return Slopes(np.zeros((len(self.base), columns)), np.zeros((m, columns)), np.zeros((m, columns)), entries)
 
 
 class Part:

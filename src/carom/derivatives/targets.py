@@ -75,7 +75,11 @@ class Balanced:
         return float(self.velocity[at] @ step + self.system.base[rows] @ push)
 
     def jvp(self, d: Slopes) -> None:
-        start, x, z = d.registers[self.before[0]], d.registers[self.register], d.of(self.impulses, self.system.row_count)
+        start, x, z = (
+            d.registers[self.before[0]],
+            d.registers[self.register],
+            d.of(self.impulses, self.system.row_count),
+        )
         x, z = x.copy(), z.copy()
         for at, rows, step, push in self.islands:
             work = self.velocity[at] @ x[at] - self.before[1][at] @ start[at]

@@ -28,7 +28,7 @@ def widest(found: OutcomeSet) -> tuple[int, int]:
 
 def component_name(found: OutcomeSet, component: int) -> str:
     """For the label of an axis: the body, and the direction where there are several."""
-    n, d = found.problem.block
+    d = found.problem.block[1]
     if d == 1 and found.problem.positions is None:
         return f"velocity component {component} after impact"
     letters = LETTERS.get(d, tuple(str(k) for k in range(d)))
