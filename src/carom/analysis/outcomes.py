@@ -351,7 +351,7 @@ def _on_line(space: _Space, matrix: Floats, right: Floats) -> list[Floats]:
 def _white(problem: ImpactProblem, velocities: Floats) -> Floats:
     """Whitened velocities (k, N)."""
     white = [problem.mass.whiten(v.reshape(problem.block)).ravel() for v in velocities]
-    return np.array(white).reshape(len(velocities), problem.velocity.size)
+    return np.array(white).reshape(len(velocities), problem.contacts.velocity.size)
 
 
 def _after(problem: ImpactProblem, impulses: Floats) -> Floats:

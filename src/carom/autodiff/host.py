@@ -14,7 +14,8 @@ from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..late import sparse as sp
 from ..laws import Law
-from ..problem.mass import BlockMass, DiagonalMass, GeneralMass, Mass
+from ..problem.joints import JointedMass
+from ..problem.mass import BlockMass, DiagonalMass, GeneralMass
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..resolve.impulses import solve_impact
@@ -114,11 +115,13 @@ def _changed(problem: ImpactProblem, name: str, value: Floats) -> ImpactProblem:
     if name == "tangents":
         return replace(problem, tangents=replace(problem.tangents, val=_finite(name, value)))  # type: ignore[type-var]
     if name == "mass":
-        return replace(problem, mass=_mass(problem.mass, _finite(name, value)))
+        return replace(problem, mass=_mass(problem, problem.mass, _finite(name, value)))
     return problem.with_(**{name: value})
 
 
-def _mass(mass: Mass, value: Floats) -> Mass:
+def _mass(problem: ImpactProblem, mass: Any, value: Floats) -> Any:
+    if isinstance(mass, JointedMass):
+        return JointedMass(_mass(problem, mass.base, value), problem.joints, problem.block)  # type: ignore[arg-type]
     if isinstance(mass, DiagonalMass):
         if not (value > 0.0).all():
             raise ProblemError("mass", value, "positive numbers")

@@ -61,7 +61,7 @@ class Linearization:
         self.run = Replay(self.parameters.system, problem.contacts, response)
         self.register, x = _answered(self.run, solution, restitution)
         self.after = np.asarray(solution.velocity, dtype=float).ravel()
-        found = self.parameters.inverse.T @ x
+        found = problem.velocity.ravel() + self.parameters.basis @ (x - self.parameters.system.velocity)
         error = float(np.abs(found - self.after).max())
         size = max(float(np.abs(self.after).max()), float(np.abs(problem.velocity).max()))
         if not error <= AGREES * size:
@@ -119,16 +119,16 @@ class Linearization:
         d = self.parameters.tangents(changes, directions)
         for stage in self.run.stages:
             stage.jvp(d)
-        return self.parameters.outcome(changes, d.registers[self.register], self.after)
+        return self.parameters.outcome(changes, d, d.registers[self.register], self.after)
 
     def _backward(self, weights: Floats, wrt: tuple[str, ...]) -> dict[str, Floats]:
         for name in wrt:
             self.parameters.shape(name)
         bar = self.parameters.system.zeros(weights.shape[1], bool(OF_ROWS & set(wrt)))
-        bar.registers[self.register] = np.asarray(self.parameters.inverse @ weights)
+        bar.registers[self.register] = np.asarray(self.parameters.basis.T @ weights)
         for stage in reversed(self.run.stages):
             stage.vjp(bar)
-        bar.registers.setdefault("before", np.zeros_like(weights))
+        bar.of("before", len(self.parameters.system.velocity))
         return self.parameters.adjoints(wrt, bar, weights, self.after)
 
 

@@ -1,11 +1,12 @@
 """The parameters of an impact problem: from changes of masses, velocities and rows to those in whitened coordinates.
 
-Impulses depend on the rows and the mass matrix through `A = J M^-1 J^T` alone, so that any square root of the changed
-mass matrix will do. With `M = L L^T`, `x = L^T v` and `G = J L^-T` the symmetric choice is
+Velocities are `v = T x + v_b`, with the allowed motions T, `T^T M T = I`, and what joints prescribe, v_b; without joints
+T is `L^-T` of `M = L L^T`, and v_b is zero. Rows are `G = J T`. Impulses depend on T through `P = T T^T` alone, the inverse
+of M on the allowed motions, and `dP = -P dM P`. So any T of the changed mass matrix will do, and no factorization has to
+be differentiated: with `dT = -P dM T / 2`
 
-    dx = L^T dv + L^-1 dM v / 2,   dG = (dJ - J M^-1 dM / 2) L^-T,   dv+ = L^-T dx+ - M^-1 dM v+ / 2,
-
-and no factorization has to be differentiated.
+    dx = T^T M dv + T^T dM T x / 2,   dG = dJ T - J P dM T / 2,   d base = J (dv - T dx) + dJ v_b,
+    dv+ = dv + T (dx+ - dx) - P dM (v+ - v) / 2.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..late import sparse as sp
 from ..problem.geometry import contact_directions, tangents_of
+from ..problem.joints import JointedMass
 from ..problem.mass import BlockMass, DiagonalMass, GeneralMass
 from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
@@ -33,28 +35,29 @@ class Parameters:
 
     def __init__(self, problem: ImpactProblem) -> None:
         self.problem = problem
-        self.root = _root(problem)
-        self.inverse = _inverse_root(problem)
-        n = problem.velocity.size
-        d = problem.block[1]
+        mass, n, d = problem.mass, problem.velocity.size, problem.block[1]
+        self.mass: DiagonalMass | BlockMass | GeneralMass = mass.base if isinstance(mass, JointedMass) else mass
+        self.basis = mass._basis if isinstance(mass, JointedMass) else _inverse_root(self.mass)
+        self.projection = sp.csr_matrix(self.basis.T @ _mass_matrix(self.mass))  # x = T^T M v
         self.jacobian = _matrix(problem.rows, n, d)
         if problem.tangents is not None:
             self.jacobian = sp.vstack([self.jacobian, _matrix(problem.tangents, n, d)], format="csr")
-        pattern = _pattern(self.jacobian) @ _pattern(self.inverse.T)
+        pattern = _pattern(self.jacobian) @ _pattern(self.basis)
         pattern.sort_indices()
         self._rows, self._columns = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices
-        white = self.jacobian @ self.inverse.T
+        white = self.jacobian @ self.basis
         data = np.asarray(white[self._rows, self._columns]).ravel()
-        base = problem.boundary_speed
-        if problem.tangent_speed is not None:
-            base = np.concatenate([base, problem.tangent_speed.ravel()])
+        contacts = problem.contacts
+        base = contacts.rows.base
         self.system = System(
             sp.csr_matrix((data, self._columns, pattern.indptr), shape=pattern.shape),
-            np.array(base),
-            np.asarray(self.root.T @ problem.velocity.ravel()),
+            np.concatenate([base[:, 0], base[:, 1:].ravel()]),
+            contacts.velocity.ravel().copy(),
             np.array(problem.restitution),
             np.array(problem.friction),
         )
+        self._free = np.asarray(self.basis @ self.system.velocity)  # T x
+        self._held = problem.velocity.ravel() - self._free if problem.joints is not None else None  # v_b
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a parameter; ProblemError if the problem has none of this name."""
@@ -72,14 +75,14 @@ class Parameters:
         if name == "tangent_speed":
             return p.tangent_speed.shape  # type: ignore[union-attr]
         if name == "mass":
-            return (p.velocity.size,) * 2 if isinstance(p.mass, GeneralMass) else p.mass.values.shape
+            return (p.velocity.size,) * 2 if isinstance(self.mass, GeneralMass) else self.mass.values.shape
         if name in ("points", "normals"):
             return self.geometry.normals.shape
         return self._mass_shape(name)
 
     def _mass_shape(self, name: str) -> tuple[int, ...]:
         p = self.problem
-        if p.positions is None or isinstance(p.mass, GeneralMass):
+        if p.positions is None or isinstance(self.mass, GeneralMass):
             raise ProblemError("wrt", name, "a problem with positions, such as from_contacts makes; or wrt='mass'")
         n, d = p.block
         if name == "masses":
@@ -87,7 +90,7 @@ class Parameters:
         turning = d - p.positions.shape[1]
         if turning <= 0:
             raise ProblemError("wrt", name, "bodies that rotate")
-        return (n, turning, turning) if turning == 3 and isinstance(p.mass, BlockMass) else (n,)
+        return (n, turning, turning) if turning == 3 and isinstance(self.mass, BlockMass) else (n,)
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -98,42 +101,49 @@ class Parameters:
 
     def tangents(self, changes: dict[str, Floats], directions: int) -> Slopes:
         """Slopes of the system for changes of parameters, each of its shape and one axis of directions."""
-        p = self.problem
         d = self.system.zeros(directions, bool(OF_ROWS & set(changes)))
         flat = {name: np.reshape(value, (-1, directions)) for name, value in changes.items()}
-        x = np.zeros((p.velocity.size, directions))
-        if "velocity" in flat:
-            x += self.root.T @ flat["velocity"]
+        x = np.zeros((self.basis.shape[1], directions))
         m = self.system.count
         d.restitution += flat.get("restitution", 0.0)
         d.friction += flat.get("friction", 0.0)
         d.base[:m] += flat.get("boundary_speed", 0.0)
         d.base[m:] += flat.get("tangent_speed", 0.0)
+        if "velocity" in flat:
+            x += self.projection @ flat["velocity"]
+            if self._held is not None:
+                d.base += self.jacobian @ (flat["velocity"] - self.basis @ x)
         if d.rows is not None:
             entries = self._row_entries(flat, directions)
             for k in range(directions):
-                mass = self._mass_change(flat, k)
-                turned = sp.csr_matrix(
-                    (entries[:, k], self.jacobian.indices, self.jacobian.indptr), self.jacobian.shape
-                )
-                if mass is not None:
-                    half = 0.5 * mass @ self.inverse.T
-                    x[:, k] += 0.5 * (self.inverse @ (mass @ p.velocity.ravel()))
-                    white = turned @ self.inverse.T - (self.jacobian @ self.inverse.T) @ (self.inverse @ half)
-                else:
-                    white = turned @ self.inverse.T
-                d.rows[:, k] = np.asarray(white[self._rows, self._columns]).ravel()
+                self._turn(d, x, entries[:, k], self._mass_change(flat, k), k)
         d.registers["before"] = x
         return d
 
-    def outcome(self, changes: dict[str, Floats], x: Floats, after: Floats) -> Floats:
-        """Tangents of the velocity after impact (N, directions) from those of the whitened one."""
-        out = np.asarray(self.inverse.T @ x)
-        flat = {name: np.reshape(value, (-1, x.shape[1])) for name, value in changes.items()}
-        for k in range(x.shape[1]):
+    def _turn(self, d: Slopes, x: Floats, entries: Floats, mass: sp.csr_matrix | None, k: int) -> None:
+        """Changes of rows and mass matrix in direction k."""
+        assert d.rows is not None
+        turned = sp.csr_matrix((entries, self.jacobian.indices, self.jacobian.indptr), self.jacobian.shape)
+        white = turned @ self.basis
+        if mass is not None:
+            half = 0.5 * (self.basis.T @ mass @ self.basis)
+            white = white - (self.jacobian @ self.basis) @ half
+            x[:, k] += 0.5 * (self.basis.T @ (mass @ self._free))
+        if self._held is not None:
+            d.base[:, k] += turned @ self._held
+        d.rows[:, k] = np.asarray(white[self._rows, self._columns]).ravel()
+
+    def outcome(self, changes: dict[str, Floats], d: Slopes, x: Floats, after: Floats) -> Floats:
+        """Tangents of the velocity after impact (N, directions) from those of the whitened one, x."""
+        directions = x.shape[1]
+        out = np.asarray(self.basis @ (x - d.registers["before"]))
+        flat = {name: np.reshape(value, (-1, directions)) for name, value in changes.items()}
+        out = out + flat.get("velocity", 0.0)
+        for k in range(directions):
             mass = self._mass_change(flat, k)
             if mass is not None:
-                out[:, k] -= 0.5 * (self.inverse.T @ (self.inverse @ (mass @ after)))
+                gained = mass @ (after - self.problem.velocity.ravel())
+                out[:, k] -= 0.5 * (self.basis @ (self.basis.T @ gained))
         return out
 
     def _row_entries(self, flat: dict[str, Floats], directions: int) -> Floats:
@@ -164,9 +174,9 @@ class Parameters:
         p, (n, d) = self.problem, self.problem.block
         value = value.reshape(self.shape(name))
         if name == "mass":
-            if isinstance(p.mass, GeneralMass):
+            if isinstance(self.mass, GeneralMass):
                 return sp.csr_matrix(0.5 * (value + value.T))
-            if isinstance(p.mass, DiagonalMass):
+            if isinstance(self.mass, DiagonalMass):
                 return sp.diags(value.ravel()).tocsr()
             return sp.block_diag(0.5 * (value + value.swapaxes(1, 2)), format="csr")
         dim = p.positions.shape[1]  # type: ignore[union-attr]
@@ -185,10 +195,14 @@ class Parameters:
 
         `given` (N, directions) are those of the velocity after impact, which is `after` (N,).
         """
-        p, m, directions = self.problem, self.system.count, given.shape[1]
-        x = bar.registers["before"]
+        m, directions, basis = self.system.count, given.shape[1], self.basis
+        x = bar.registers["before"] - basis.T @ given
+        velocity = given
+        if self._held is not None:
+            pushed = self.jacobian.T @ bar.base
+            x, velocity = x - basis.T @ pushed, velocity + pushed
         out = {
-            "velocity": self.root @ x,
+            "velocity": velocity + self.projection.T @ x,
             "restitution": bar.restitution,
             "friction": bar.friction,
             "boundary_speed": bar.base[:m],
@@ -199,17 +213,22 @@ class Parameters:
                 out[name] = np.zeros((int(np.prod(self.shape(name))), directions))
             for k in range(directions):
                 rows = sp.csr_matrix((bar.rows[:, k], self._columns, self.system.rows.indptr), self.system.rows.shape)
-                self._add_rows(out, wrt, rows @ self.inverse, k)
+                self._add_rows(out, wrt, sp.csr_matrix(rows @ basis.T), bar.base[:, k], k)
                 if {"mass", "masses", "inertias"} & set(wrt):
-                    half = self.inverse.T @ x[:, k], p.velocity.ravel()
-                    end = self.inverse.T @ (self.inverse @ given[:, k]), after
-                    inner = self.inverse.T @ (self.inverse @ (self.jacobian.T @ (rows @ self.inverse)))
-                    self._add_mass(out, wrt, half, end, -0.5 * inner, k)
+                    # The mass matrix does not change J (dv - T dx): the part of x that is due to the joints is left out.
+                    start = basis @ (bar.registers["before"][:, k] - basis.T @ given[:, k]), self._free
+                    end = basis @ (basis.T @ given[:, k]), after - self.problem.velocity.ravel()
+                    inner = basis @ (basis.T @ (self.jacobian.T @ (rows @ basis.T)))
+                    self._add_mass(out, wrt, start, end, -0.5 * inner, k)
         return {name: np.asarray(out[name]).reshape((*self.shape(name), directions)) for name in wrt}
 
-    def _add_rows(self, out: dict[str, Floats], wrt: tuple[str, ...], physical: sp.csr_matrix, k: int) -> None:
+    def _add_rows(
+        self, out: dict[str, Floats], wrt: tuple[str, ...], physical: sp.csr_matrix, base: Floats, k: int
+    ) -> None:
         row = np.repeat(np.arange(self.jacobian.shape[0]), np.diff(self.jacobian.indptr))
         entries = np.asarray(physical[row, self.jacobian.indices]).ravel()
+        if self._held is not None:
+            entries = entries + base[row] * self._held[self.jacobian.indices]
         normal, tangent = entries[: self.problem.rows.val.size], entries[self.problem.rows.val.size :]
         if "rows" in wrt:
             out["rows"][:, k] = normal
@@ -221,7 +240,7 @@ class Parameters:
     def _add_mass(self, out: dict[str, Floats], wrt: tuple[str, ...], half: Any, end: Any, inner: Any, k: int) -> None:
         """Adjoints of `dM`: `inner + (a b^T) / 2 - (c d^T) / 2`, at the entries that each parameter has."""
         p, (n, d) = self.problem, self.problem.block
-        if isinstance(p.mass, GeneralMass):
+        if isinstance(self.mass, GeneralMass):
             whole = inner.toarray() + 0.5 * np.outer(*half) - 0.5 * np.outer(*end)
             out["mass"][:, k] = (0.5 * (whole + whole.T)).ravel()
             return
@@ -234,7 +253,7 @@ class Parameters:
         blocks = 0.5 * (blocks + blocks.swapaxes(1, 2))
         diagonal = np.diagonal(blocks, axis1=1, axis2=2)
         if "mass" in wrt:
-            out["mass"][:, k] = (diagonal if isinstance(p.mass, DiagonalMass) else blocks).ravel()
+            out["mass"][:, k] = (diagonal if isinstance(self.mass, DiagonalMass) else blocks).ravel()
         if "masses" in wrt:
             dim = p.positions.shape[1]  # type: ignore[union-attr]
             out["masses"][:, k] = diagonal[:, :dim].sum(axis=1)
@@ -377,21 +396,18 @@ def _pattern(matrix: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _root(problem: ImpactProblem) -> sp.csr_matrix:
-    """L of the mass matrix."""
-    mass = problem.mass
+def _mass_matrix(mass: DiagonalMass | BlockMass | GeneralMass) -> sp.csr_matrix:
     if isinstance(mass, DiagonalMass):
-        return sp.diags(np.sqrt(mass.values).ravel()).tocsr()
+        return sp.diags(mass.values.ravel()).tocsr()
     if isinstance(mass, BlockMass):
-        return sp.block_diag(np.linalg.cholesky(mass.values), format="csr")
-    return sp.csr_matrix(mass._whitener.T)
+        return sp.block_diag(mass.values, format="csr")
+    return mass.matrix
 
 
-def _inverse_root(problem: ImpactProblem) -> sp.csr_matrix:
-    """`L^-1`."""
-    mass = problem.mass
+def _inverse_root(mass: DiagonalMass | BlockMass | GeneralMass) -> sp.csr_matrix:
+    """`L^-T`."""
     if isinstance(mass, DiagonalMass):
         return sp.diags(1.0 / np.sqrt(mass.values).ravel()).tocsr()
     if isinstance(mass, BlockMass):
-        return sp.block_diag(np.linalg.inv(np.linalg.cholesky(mass.values)), format="csr")
-    return mass._inverse_root
+        return sp.block_diag(np.linalg.inv(np.linalg.cholesky(mass.values)).swapaxes(1, 2), format="csr")
+    return sp.csr_matrix(mass._inverse_root.T)
