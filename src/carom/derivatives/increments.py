@@ -217,7 +217,7 @@ def _kernels() -> tuple[Any, Any]:
     return reflection, increment
 
 
-class _Track:
+class Track:
     """A law that pushes one contact at a time, while it is replayed."""
 
     def __init__(self, run: Replay, contacts: Contacts, register: str) -> None:
@@ -229,7 +229,7 @@ class _Track:
         self.x, self.normal = self.at.velocity.copy(), np.zeros(contacts.count)
         pattern = abs(run.system.normal.matrix)
         coupled = (pattern @ pattern.T).tocsr()
-        self._near = [coupled.indices[a:b] for a, b in zip(coupled.indptr[:-1], coupled.indptr[1:], strict=True)]
+        self.near = [coupled.indices[a:b] for a, b in zip(coupled.indptr[:-1], coupled.indptr[1:], strict=True)]
         self.u = run.speeds(self.x)
         self.sizes = {"store": contacts.count, "step": contacts.count, "left": 1, "whole": 1}
         self.count = 0
@@ -254,28 +254,39 @@ class _Track:
         if self.count > MOST_IMPULSES:
             reason = f"more than {MOST_IMPULSES} impulses"
             raise ProblemError("solution", reason, "an impact that the law resolves with fewer")
-        at, width = self.local[i], 9 + 1 + len(read)
+        width = 9 + 1 + len(read)
         results = [*p[: 1 + self.t], *written.values()]
         slopes = np.array([slope_of(result, width) for result in results])
         values = np.array([float(getattr(q, "value", q)) for q in p[: 1 + self.t]])
         places = (("friction", i), *read)
-        self.run.stages.append(
-            Impulse(
-                at,
-                self.x[at.columns],
-                values,
-                slopes,
-                places,
-                tuple(written),
-                self.sizes,
-                self.at.register,
-                self.at.impulses,
-            )
-        )
-        self.x[at.columns] += at.matrix.T @ values
-        self.normal[i] += values[0]
-        near = self._near[i]
-        self.u[near] = [self.local[j].matrix[0] @ self.x[self.local[j].columns] + self.local[j].base[0] for j in near]
+        self._apply(i, values, slopes, places, tuple(written))
+
+    def reflect(self, i: int, e: float, own: bool) -> Ints:
+        """One reflection `p = -(1 + e) u / K` without friction; returns the contacts whose speed has changed.
+
+        `own`: e is the coefficient of the problem.
+        """
+        u, k = self.u[i], self.local[i].gram[0, 0]
+        p = -(1.0 + e) * u / k
+        slopes = np.zeros((1, 11 if own else 10))
+        slopes[0, 0], slopes[0, 3] = -(1.0 + e) / k, -p / k
+        if own:
+            slopes[0, 10] = -u / k
+        read: tuple[Place, ...] = (("friction", i), ("restitution", i)) if own else (("friction", i),)
+        self.count += 1
+        self._apply(i, np.array([p]), slopes, read, ())
+        return self.near[i]
+
+    def _apply(self, i: int, p: Floats, slopes: Floats, read: tuple[Place, ...], written: tuple[Place, ...]) -> None:
+        """Adds an impulse to the velocity and to the tape."""
+        at, ends = self.local[i], self.at
+        stage = Impulse(at, self.x[at.columns], p, slopes, read, written, self.sizes, ends.register, ends.impulses)
+        self.run.stages.append(stage)
+        self.x[at.columns] += at.matrix.T @ p
+        self.normal[i] += p[0]
+        for j in self.near[i]:
+            other = self.local[j]
+            self.u[j] = other.matrix[0] @ self.x[other.columns] + other.base[0]
 
     def worst(self, rest: Floats) -> int:
         """The contact that approaches fastest beyond `rest` (m,), and notes how close the choice was; -1 for none."""
@@ -294,7 +305,7 @@ class _Track:
 
 def sqm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
     """Single reflections with friction, the fastest approach first."""
-    track, rest = _Track(run, contacts, register), np.full(contacts.count, law.approach_left(contacts, 0.0))
+    track, rest = Track(run, contacts, register), np.full(contacts.count, law.approach_left(contacts, 0.0))
     reflection = _kernels()[0]
     while (i := track.worst(rest)) >= 0:
         run.margins.note(np.array([i]), track.u[[i]], "is about to approach no more")
@@ -308,7 +319,7 @@ def etm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
     """Compression, loss and release in increments: `carom.laws.etm._track`."""
     if law.increment != "island":
         raise ProblemError("increment", law.increment, "island, for derivatives of etm")
-    track, tol = _Track(run, contacts, register), law.approach_left(contacts, 0.0)
+    track, tol = Track(run, contacts, register), law.approach_left(contacts, 0.0)
     label, m = contacts.island_labels(), contacts.count
     store, step = np.zeros(m), np.zeros(m)
     for _ in range(law.max_repeats):
@@ -337,7 +348,7 @@ def etm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
     return track.ends()
 
 
-def _serve(track: _Track, i: int, store: Floats, step: Floats, release: bool) -> None:
+def _serve(track: Track, i: int, store: Floats, step: Floats, release: bool) -> None:
     """One increment of contact i in parts: `carom.laws.etm._serve`."""
     increment = _kernels()[1]
     left = whole = 0.0

@@ -12,12 +12,13 @@ from ..laws.gauss_seidel import ORDERS, _permuted, _sweep_keys
 from ..laws.qce import ROUNDED, UNEVEN, one_pass
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
-from .increments import etm, sqm
+from .increments import Track, etm, sqm
 from .reflections import Pass, Reflected
 from .replay import Ends, Replay
 from .springs import lzb
 
 MOST_STAGES = 200_000  # of one replay
+APPROACHES = "is about to approach or to stop approaching"
 
 
 def replayed(run: Replay, contacts: Contacts, register: str, own: bool) -> Ends:
@@ -118,11 +119,9 @@ def gauss_seidel(run: Replay, law: Any, contacts: Contacts, register: str, own: 
     """Single reflections in the order of the law, as `carom.laws.gauss_seidel` makes them."""
     if law.order == "worst":
         return worst_first(run, law, contacts, register, own)
-    at, tol, m = run.begin(register), law.approach_left(contacts, 0.0), contacts.count
-    keys = _sweep_keys(m, law.order, law.seed)
-    near = _Neighbors(run)
-    u = run.speeds(at.velocity)
-    sweep, count = set(np.flatnonzero(u < -tol).tolist()), 0
+    track, tol, m = Track(run, contacts, register), law.approach_left(contacts, 0.0), contacts.count
+    keys, u = _sweep_keys(m, law.order, law.seed), track.u
+    sweep = set(np.flatnonzero(u < -tol).tolist())
     waiting: set[int] = set()
     last, first = -1.0, True  # a contact that does not approach is passed over in the first sweep
     while sweep or waiting:
@@ -135,37 +134,28 @@ def gauss_seidel(run: Replay, law: Any, contacts: Contacts, register: str, own: 
             passed = np.flatnonzero((keys > last) & (keys < keys[i]))
             run.margins.note(passed, u[passed], "is about to approach")
             last = keys[i]
-        run.margins.note(np.array([i]), u[[i]], "is about to approach or to stop approaching")
+        run.margins.note(np.array([i]), u[[i]], APPROACHES)
         if u[i] >= -tol:
             continue
-        at, count = _reflect(run, at, contacts, np.array([i]), u[[i]], own), count + 1
-        _limit(run, count, MOST_STAGES)
-        changed = near.update(u, i, at.velocity)
+        changed = track.reflect(i, contacts.restitution[i], own)
+        _limit(run, track.count, MOST_STAGES)
         for j in changed[u[changed] < -tol].tolist():
             if j not in sweep and j not in waiting:
                 (sweep if keys[j] > keys[i] else waiting).add(j)
-        run.margins.note(changed, u[changed], "is about to approach or to stop approaching")
+        run.margins.note(changed, u[changed], APPROACHES)
     run.margins.note(np.arange(m), u, "is about to approach")
-    return at
+    return track.ends()
 
 
 def worst_first(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
     """Single reflections, the fastest approach first: sqm without friction, and one order of gauss_seidel."""
-    at, tol, count = run.begin(register), law.approach_left(contacts, 0.0), 0
-    near, u = _Neighbors(run), run.speeds(at.velocity)
-    while True:
-        order = np.argsort(u, kind="stable")[:2]
-        i = int(order[0])
-        if u[i] >= -tol:
-            break
-        if len(order) > 1 and u[order[1]] < -tol:
-            run.margins.note(order[:1], np.array([u[order[1]] - u[i]]), "is no longer the fastest approach")
-        at, count = _reflect(run, at, contacts, np.array([i]), u[[i]], own), count + 1
-        _limit(run, count, MOST_STAGES)
-        changed = near.update(u, i, at.velocity)
-        run.margins.note(changed, u[changed], "is about to approach or to stop approaching")
-    run.margins.note(np.arange(contacts.count), u, "is about to approach")
-    return at
+    track, rest = Track(run, contacts, register), np.full(contacts.count, law.approach_left(contacts, 0.0))
+    while (i := track.worst(rest)) >= 0:
+        changed = track.reflect(i, contacts.restitution[i], own)
+        _limit(run, track.count, MOST_STAGES)
+        run.margins.note(changed, track.u[changed], APPROACHES)
+    run.margins.note(np.arange(contacts.count), track.u, "is about to approach")
+    return track.ends()
 
 
 def qce(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
@@ -216,22 +206,6 @@ def _reflect(run: Replay, at: Ends, contacts: Contacts, chosen: Ints, u: Floats,
     stage = Reflected(part, at.velocity, u, diagonal, e, own, at.register, at.impulses)
     run.stages.append(stage)
     return run.pushed(at, at.velocity + part.transposed @ stage.p, chosen, stage.p)
-
-
-class _Neighbors:
-    """Speeds that are computed again only where an impulse has changed them."""
-
-    def __init__(self, run: Replay) -> None:
-        self._speeds = run.system.normal
-        pattern = abs(run.system.normal.matrix)
-        coupled = (pattern @ pattern.T).tocsr()
-        self._of = [coupled.indices[a:b] for a, b in zip(coupled.indptr[:-1], coupled.indptr[1:], strict=True)]
-
-    def update(self, u: Floats, i: int, x: Floats) -> Ints:
-        """Writes the speeds of the contacts that share a body with contact i; returns these contacts."""
-        changed = self._of[i]
-        u[changed] = self._speeds.matrix[changed] @ x + self._speeds.base[changed]
-        return changed
 
 
 def _limit(run: Replay, count: int, bound: int) -> None:

@@ -1,9 +1,9 @@
 """The parameters of an impact problem: from changes of masses, velocities and rows to those in whitened coordinates.
 
-Velocities are `v = T x + v_b`, with the allowed motions T, `T^T M T = I`, and what joints prescribe, v_b; without joints
-T is `L^-T` of `M = L L^T`, and v_b is zero. Rows are `G = J T`. Impulses depend on T through `P = T T^T` alone, the inverse
-of M on the allowed motions, and `dP = -P dM P`. So any T of the changed mass matrix will do, and no factorization has to
-be differentiated: with `dT = -P dM T / 2`
+Velocities are `v = T x + v_b`, with the allowed motions T, `T^T M T = I`, and what joints prescribe, v_b; without
+joints T is `L^-T` of `M = L L^T`, and v_b is zero. Rows are `G = J T`. Impulses depend on T through `P = T T^T` alone,
+the inverse of M on the allowed motions, and `dP = -P dM P`. So any T of the changed mass matrix will do, and no
+factorization has to be differentiated: with `dT = -P dM T / 2`
 
     dx = T^T M dv + T^T dM T x / 2,   dG = dJ T - J P dM T / 2,   d base = J (dv - T dx) + dJ v_b,
     dv+ = dv + T (dx+ - dx) - P dM (v+ - v) / 2.
@@ -215,7 +215,7 @@ class Parameters:
                 rows = sp.csr_matrix((bar.rows[:, k], self._columns, self.system.rows.indptr), self.system.rows.shape)
                 self._add_rows(out, wrt, sp.csr_matrix(rows @ basis.T), bar.base[:, k], k)
                 if {"mass", "masses", "inertias"} & set(wrt):
-                    # The mass matrix does not change J (dv - T dx): the part of x that is due to the joints is left out.
+                    # The mass matrix does not change what the joints prescribe: that part of x is left out.
                     start = basis @ (bar.registers["before"][:, k] - basis.T @ given[:, k]), self._free
                     end = basis @ (basis.T @ given[:, k]), after - self.problem.velocity.ravel()
                     inner = basis @ (basis.T @ (self.jacobian.T @ (rows @ basis.T)))
