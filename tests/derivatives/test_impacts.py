@@ -28,6 +28,7 @@ CASES = [
     ("lcp", {"friction_model": "cone"}, True),
     ("gr", {"friction_model": "cone"}, True),
     ("smm", {"friction_model": "cone"}, True),
+    ("smm", {}, True),
     ("sqm", {}, True),
     ("gauss_seidel", {"friction_model": "cone"}, True),
     ("jacobi", {"friction_model": "cone"}, True),

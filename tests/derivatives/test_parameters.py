@@ -122,8 +122,6 @@ def test_laws_and_models_without_derivatives_say_so():
     disc = ImpactProblem.from_discs(
         [[0.0, 1.0]], 1.0, 1.0, [[0.5, -1.0, 0.0]], planes=[([0.0, 0.0], [0.0, 1.0])], friction=0.3
     )
-    with pytest.raises(ProblemError, match="own friction of sqm or etm"):
-        solve_impact(disc, "smm").derivative()
     with pytest.raises(ProblemError, match="a model with derivatives"):
         solve_impact(disc, "gr", friction_model="pyramid_staggered").derivative()
 

@@ -54,6 +54,10 @@ class OutcomeSet:
     laws: Mapping[str, Floats]  # answer of each law, (N,)
     broken: Mapping[str, tuple[str, ...]]  # conditions that the answer of a law breaks; empty inside the set
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.corners):,} corners, {len(self.orders):,} orders, {len(self.samples):,} samples"
+        return f"<OutcomeSet of {self.problem.name}: size {self.size:.3g}, {counts}>"
+
     @cached_property
     def dimension(self) -> int:
         """Dimension of the set: the number of independent contacts, less one where the energy is given."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ProblemError
 from ..late import sparse as sp
 from ..solvers.rows import Floats, Ints
 from .tape import Part, Slopes
@@ -121,7 +122,11 @@ class General:
         if matrix.shape[0] > DENSE_DEPENDENT:
             from scipy.sparse.linalg import splu  # slow to import
 
-            self._large = splu(sp.csc_matrix(matrix))
+            try:
+                self._large = splu(sp.csc_matrix(matrix))
+            except RuntimeError:
+                reason = f"{matrix.shape[0]} equations of contacts that depend on each other"
+                raise ProblemError("friction", reason, f"at most {DENSE_DEPENDENT} of them for derivatives") from None
             return
         dense = matrix.toarray()
         left, size, right = np.linalg.svd(dense)
@@ -147,7 +152,7 @@ class Solved:
     after: Floats  # (N,) velocity x'
     factor: Any  # of P + Q K
     register: str  # of the velocity
-    reflected: Floats | None = None  # (k,) e of `B = -e`
+    reflected: sp.csr_matrix | None = None  # -B, (k, k)
     sources: tuple[tuple[str, sp.csr_matrix], ...] = ()  # name and C of each
     q: sp.csr_matrix | None = None  # Q; the identity if None, and then the factor is symmetric
     impulses: str | None = None  # register to which y is added
@@ -160,7 +165,7 @@ class Solved:
         if self.q is not None:
             right = self.q @ right
         if self.reflected is not None:
-            right -= self.reflected[:, None] * part.speed_tangent(d, dx, self.before)
+            right -= self.reflected @ part.speed_tangent(d, dx, self.before)
         for name, matrix in self.sources:
             right += matrix @ _source(d, name, matrix.shape[1])
         dy = self.factor.solve(right)
@@ -181,7 +186,7 @@ class Solved:
         gained = out + part.speed_adjoint(bar, explicit, self.after)
         part.add_rows(bar, self.y, gained)
         if self.reflected is not None:
-            gained = gained + part.speed_adjoint(bar, -self.reflected[:, None] * s, self.before)
+            gained = gained + part.speed_adjoint(bar, -(self.reflected.T @ s), self.before)
         bar.registers[self.register] = gained
 
 

@@ -12,6 +12,7 @@ AT_KINK = 1e-9  # distance, relative to the fastest speed at any contact, up to 
 LISTED = 8  # kinks that one decision lists at most
 
 GEOMETRY = frozenset({"rows", "tangents", "points", "normals"})
+MASSES = frozenset({"mass", "masses", "inertias"})
 PRESCRIBED = GEOMETRY | {"boundary_speed", "tangent_speed"}  # what can make dependent contacts contradict each other
 
 

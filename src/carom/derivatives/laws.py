@@ -15,6 +15,7 @@ from ..solvers.rows import Floats, Ints
 from .increments import Track, etm, sqm
 from .reflections import Pass, Reflected
 from .replay import Ends, Replay
+from .smm import rough_smm
 from .springs import lzb
 
 MOST_STAGES = 200_000  # of one replay
@@ -226,4 +227,4 @@ REPLAYS: dict[str, Callable[[Replay, Any, Contacts, str, bool], Ends]] = {
     "lzb": lzb,
     "etm": etm,
 }
-ROUGH = {"sqm": sqm, "etm": etm}
+ROUGH = {"sqm": sqm, "etm": etm, "smm": rough_smm}

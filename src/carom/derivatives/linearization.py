@@ -39,6 +39,10 @@ class Derivative:
     kink_distance: float  # smallest margin, a speed; infinity if the law made no decision
     smooth: bool  # whether the problem is farther from every kink than rounding error
 
+    def __repr__(self) -> str:
+        near = f"nearest kink at a speed of {self.kink_distance:.3g}" if self.smooth else "at a kink"
+        return f"<Derivative with respect to {', '.join(self.values)}: {near}>"
+
     def __getitem__(self, name: str) -> Floats:
         if name not in self.values:
             raise ProblemError.unknown("parameter", name, self.values)

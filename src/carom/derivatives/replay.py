@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..late import sparse as sp
 from ..problem.contacts import Contacts
 from ..resolve.response import Response
 from ..solvers.qp.box import cone, solve_box, work_of
 from ..solvers.rows import Floats, Ints, speeds
 from .implicit import DENSE_DEPENDENT, Gram, Solved, picked
-from .kinks import AT_KINK, PRESCRIBED, Margins
+from .kinks import AT_KINK, MASSES, PRESCRIBED, Margins
 from .tape import Cleared, Copied, Stage, System
 
 ACTIVE = 1e-13  # speed that an impulse causes, relative to the largest speed of a cone problem, up to which it is none
@@ -96,7 +97,7 @@ class Replay:
             sources = (("target", picked(np.ones(len(active)), active, len(u))),)
         elif own:
             sources = (("restitution", picked(-u[active], active, len(u))),)
-        reflected = e[active] if target is None and e[active].any() else None
+        reflected = sp.diags(e[active]).tocsr() if target is None and e[active].any() else None
         stage = Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses)
         self.stages.append(stage)
         after = self.speeds(x)
@@ -113,10 +114,12 @@ class Replay:
         y = gram.solve(-((1.0 + e) * u)[chosen])
         x = at.velocity + part.transposed @ y
         sources = (("restitution", picked(-u[chosen], chosen, len(u))),) if own else ()
-        reflected = e[chosen] if e[chosen].any() else None
+        reflected = sp.diags(e[chosen]).tocsr() if e[chosen].any() else None
         self.stages.append(Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses))
         tied, fields = chosen[gram.redundant], PRESCRIBED | ({"restitution"} if own else frozenset())
         self.margins.note(tied, np.zeros(len(tied)), "depends on other contacts", fields)
+        missed = chosen[np.abs((self.speeds(x) + e * u)[chosen]) > self.small]
+        self.margins.note(missed, np.zeros(len(missed)), "is reflected in the sense of least squares", fields | MASSES)
         self.resting &= np.abs(self.speeds(x) - u) <= STILL * self.margins.scale
         self.resting[chosen[e[chosen] == 0.0]] = True
         return self.pushed(at, x, chosen, y)
