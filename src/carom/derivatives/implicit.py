@@ -72,7 +72,8 @@ def _sparse(rows: sp.csr_matrix, known: tuple[Floats, Floats] | None) -> Callabl
         return None
     if known is not None:
         right, y = known
-        return factor.solve if np.abs(factor.solve(right) - y).max() <= UNIQUE * np.abs(y).max() else None
+        found = factor.solve(right)
+        return factor.solve if np.abs(found - y).max() <= UNIQUE * np.abs(y).max() else None
     pivots = np.abs(factor.U.diagonal())
     return factor.solve if pivots.min() > REGULAR**2 * pivots.max() else None
 
@@ -152,7 +153,7 @@ class Solved:
     after: Floats  # (N,) velocity x'
     factor: Any  # of P + Q K
     register: str  # of the velocity
-    reflected: sp.csr_matrix | None = None  # -B, (k, k)
+    reflected: Floats | sp.csr_matrix | None = None  # -B, (k, k), or its diagonal (k,)
     sources: tuple[tuple[str, sp.csr_matrix], ...] = ()  # name and C of each
     q: sp.csr_matrix | None = None  # Q; the identity if None, and then the factor is symmetric
     impulses: str | None = None  # register to which y is added
@@ -165,7 +166,7 @@ class Solved:
         if self.q is not None:
             right = self.q @ right
         if self.reflected is not None:
-            right -= self.reflected @ part.speed_tangent(d, dx, self.before)
+            right -= _times(self.reflected, part.speed_tangent(d, dx, self.before))
         for name, matrix in self.sources:
             right += matrix @ _source(d, name, matrix.shape[1])
         dy = self.factor.solve(right)
@@ -186,8 +187,13 @@ class Solved:
         gained = out + part.speed_adjoint(bar, explicit, self.after)
         part.add_rows(bar, self.y, gained)
         if self.reflected is not None:
-            gained = gained + part.speed_adjoint(bar, -(self.reflected.T @ s), self.before)
+            gained = gained + part.speed_adjoint(bar, -_times(self.reflected.T, s), self.before)
         bar.registers[self.register] = gained
+
+
+def _times(matrix: Any, x: Floats) -> Floats:
+    """A matrix, or a diagonal (k,), times x."""
+    return np.asarray(matrix[:, None] * x if isinstance(matrix, np.ndarray) else matrix @ x)
 
 
 def _source(d: Slopes, name: str, size: int) -> Floats:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..late import sparse as sp
 from ..problem.contacts import Contacts
 from ..resolve.response import Response
 from ..solvers.qp.box import cone, solve_box, work_of
@@ -97,7 +96,7 @@ class Replay:
             sources = (("target", picked(np.ones(len(active)), active, len(u))),)
         elif own:
             sources = (("restitution", picked(-u[active], active, len(u))),)
-        reflected = sp.diags(e[active]).tocsr() if target is None and e[active].any() else None
+        reflected = e[active] if target is None and e[active].any() else None
         stage = Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses)
         self.stages.append(stage)
         after = self.speeds(x)
@@ -114,7 +113,7 @@ class Replay:
         y = gram.solve(-((1.0 + e) * u)[chosen])
         x = at.velocity + part.transposed @ y
         sources = (("restitution", picked(-u[chosen], chosen, len(u))),) if own else ()
-        reflected = sp.diags(e[chosen]).tocsr() if e[chosen].any() else None
+        reflected = e[chosen] if e[chosen].any() else None
         self.stages.append(Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses))
         tied, fields = chosen[gram.redundant], PRESCRIBED | ({"restitution"} if own else frozenset())
         self.margins.note(tied, np.zeros(len(tied)), "depends on other contacts", fields)

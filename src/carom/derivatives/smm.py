@@ -67,7 +67,7 @@ def _system(run: Replay, at: Ends, chosen: Ints, normal: Floats, tangent: Floats
             continue
         p[rows_of, rows_of] = 1.0
         run.margins.note(one, np.array([speed]), "is about to slip the other way")
-        run.margins.note(one, np.linalg.norm(after[rows_of], keepdims=True), "is about to stick")
+        run.margins.note(one, np.array([np.linalg.norm(after[rows_of])]), "is about to stick")
         if strength == 0.0:  # it pulls, and has no friction
             continue
         direction = -slip / max(speed, np.finfo(float).tiny)
