@@ -131,3 +131,24 @@ def test_every_name_is_documented():
 
     text = (Path(__file__).parents[2] / "docs" / "derivatives.md").read_text(encoding="utf-8")
     assert all(f"`{name}`" in text for name in NAMES)
+
+
+def test_a_solution_with_derivatives_can_still_be_sent_to_another_process():
+    import pickle
+
+    solution = solve_impact(CHAIN, "gr")
+    before = solution.derivative()["velocity"]
+    again = pickle.loads(pickle.dumps(solution))
+    assert np.array_equal(again.derivative()["velocity"], before)
+
+
+def test_replays_are_forgotten_with_their_solution():
+    import gc
+    import weakref
+
+    solution = solve_impact(CHAIN, "gr")
+    solution.derivative()
+    gone = weakref.ref(solution)
+    del solution
+    gc.collect()
+    assert gone() is None

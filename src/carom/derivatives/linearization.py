@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from .replay import Replay
 from .staggered import staggered_answer
 
 COUPLED = ("cone", "pyramid", "coulomb_fixed_direction")  # friction models with derivatives
+_REPLAYED: WeakKeyDictionary[ImpactSolution, dict[bool, Linearization]] = WeakKeyDictionary()
 AGREES = 1e-10  # largest difference of the replay from the solution, relative to the fastest velocity
 
 
@@ -53,7 +55,7 @@ class Linearization:
     """A replayed impact, from which derivatives are read: see `ImpactSolution.derivative`."""
 
     def __init__(self, solution: ImpactSolution, restitution: bool = True) -> None:
-        self.solution, problem = solution, solution.problem
+        problem, self.shape = solution.problem, solution.velocity.shape  # no reference to the solution: see linearize
         response = solution.response
         if not isinstance(response, Response):
             raise ProblemError("solution", "one without its law", "a solution of solve_impact")
@@ -89,7 +91,7 @@ class Linearization:
     def jvp(self, changes: Mapping[str, Any]) -> Floats:
         """The change of the velocity after impact, in its shape, for changes of parameters."""
         given = {name: self._checked(name, value)[..., None] for name, value in changes.items()}
-        return self._forward(given, 1).reshape(self.solution.velocity.shape)
+        return self._forward(given, 1).reshape(self.shape)
 
     def vjp(self, weights: Any, wrt: tuple[str, ...]) -> dict[str, Floats]:
         """The derivatives of `sum weights * velocity` after impact, by parameter and in the shape of each."""
@@ -100,7 +102,7 @@ class Linearization:
 
     def derivative(self, wrt: tuple[str, ...]) -> Derivative:
         """All derivatives, by the mode that needs fewer directions."""
-        shape, size, values = self.solution.velocity.shape, self.after.size, {}
+        shape, size, values = self.shape, self.after.size, {}
         for name in wrt:
             own = self.parameters.shape(name)
             count = int(np.prod(own))
@@ -166,7 +168,7 @@ def names_of(wrt: str | Iterable[str]) -> tuple[str, ...]:
 def linearize(solution: ImpactSolution, wrt: str | Iterable[str] = "velocity") -> Linearization:
     """The impact replayed for derivatives with respect to some parameters."""
     names = names_of(wrt)
-    kept = solution.__dict__.setdefault("_linearized", {})
+    kept = _REPLAYED.setdefault(solution, {})
     key = "restitution" in names
     if key not in kept:
         kept[key] = Linearization(solution, key)
