@@ -11,6 +11,7 @@ from carom import ImpactProblem, solve_impact
 from carom.catalogue.entry import disc_cluster, sphere_cluster
 from carom.friction import Solved
 from carom.resolve.restitution import targeted_impulses
+from carom.resolve.verify import relative_gain
 
 CHECKED = 1e-3  # least distance to a kink at which differences are compared
 PARAMETERS = ("velocity", "mass", "rows", "boundary_speed", "restitution", "friction", "tangents")
@@ -121,12 +122,15 @@ def answer(problem: ImpactProblem, law: str, options: dict):
 
     def gain(share: float) -> float:
         found = model.joint(contacts, share * target, start)
-        return float((found.velocity**2).sum() - (contacts.velocity**2).sum())
+        return relative_gain(contacts, found.normal, found.tangent)
 
     after, before = solution.separation_speed, target
     closed = (solution.impulse > 0.0) & (before > 1e-6)
     share = float(after[closed] @ before[closed] / (before[closed] @ before[closed]))
-    share = brentq(gain, share - 1e-6, min(share + 1e-6, 1.0), xtol=1e-16, rtol=1e-15)
+    width = next((w for w in (1e-7, 1e-5, 1e-3) if gain(share - w) < 0.0 < gain(share + w)), None)
+    if width is None:
+        return solution.velocity.ravel()
+    share = brentq(gain, share - width, share + width, xtol=1e-16, rtol=1e-15)
     found = model.joint(contacts, share * target, start)
     return problem.velocity_after(found.normal, found.tangent).ravel()
 

@@ -39,6 +39,10 @@ class Gram:
         """`known` are a right side and a solution of it, which tell dependent rows sooner than pivots do."""
         self.redundant = np.zeros(0, np.int64)  # rows with a part in null vectors of `G^T`: dependent contacts
         k = rows.shape[0]
+        if k == 1:
+            square = float(rows.data @ rows.data)
+            self._solve: Callable[[Floats], Floats] | None = lambda b: b / square
+            return
         self._solve = _cholesky(rows) if k <= DENSE_EQUATIONS else _sparse(rows, known)
         if self._solve is None and k <= DENSE_DEPENDENT:
             self._solve, self.redundant = _least_norm(rows)

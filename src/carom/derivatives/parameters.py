@@ -42,11 +42,15 @@ class Parameters:
         self.jacobian = _matrix(problem.rows, n, d)
         if problem.tangents is not None:
             self.jacobian = sp.vstack([self.jacobian, _matrix(problem.tangents, n, d)], format="csr")
-        pattern = _pattern(self.jacobian) @ _pattern(self.basis)
-        pattern.sort_indices()
+        if isinstance(mass, DiagonalMass):  # the same pattern, and the usual case
+            pattern = self.jacobian
+            data = self.jacobian.data * self.basis.diagonal()[self.jacobian.indices]
+        else:
+            pattern = _pattern(self.jacobian) @ _pattern(self.basis)
+            pattern.sort_indices()
+            row = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+            data = np.asarray((self.jacobian @ self.basis)[row, pattern.indices]).ravel()
         self._rows, self._columns = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr)), pattern.indices
-        white = self.jacobian @ self.basis
-        data = np.asarray(white[self._rows, self._columns]).ravel()
         contacts = problem.contacts
         base = contacts.rows.base
         self.system = System(

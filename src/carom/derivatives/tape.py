@@ -101,13 +101,18 @@ class Part:
         self.system, self.chosen = system, chosen
         width = np.diff(whole.indptr)[chosen]
         self.ptr = np.concatenate([[0], np.cumsum(width)])
-        self.row = np.repeat(np.arange(len(chosen)), width)
+        self.width = width
         self.entries = np.arange(self.ptr[-1]) + np.repeat(whole.indptr[chosen] - self.ptr[:-1], width)
         self.columns = whole.indices[self.entries]
         shape = (len(chosen), whole.shape[1])
         data = whole.data[self.entries]
         self.matrix = sp.csr_matrix((data, self.columns, self.ptr.astype(self.columns.dtype)), shape=shape)
         self.base = system.base[chosen]
+
+    @cached_property
+    def row(self) -> Ints:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self.chosen)), self.width)
 
     @cached_property
     def transposed(self) -> sp.csr_matrix:
