@@ -24,6 +24,7 @@ from ..solvers.rows import Floats, Ints
 from .tape import Part, Slopes
 
 DENSE_EQUATIONS = 64  # systems up to this size are factorized as arrays
+DENSE_ENTRIES = 100_000  # rows with at most so many entries, zeros among them, are multiplied as arrays
 DENSE_DEPENDENT = 400  # the same where rows depend on each other
 RANK = 1e-10  # singular values below this share of the largest count as zero
 REGULAR = 1e-6  # smallest pivot of a Cholesky factor, relative to the largest, of rows that count as independent
@@ -58,8 +59,13 @@ def _cholesky(rows: sp.csr_matrix) -> Callable[[Floats], Floats] | None:
     """Few independent rows; None if they depend on each other."""
     from scipy.linalg import cho_solve  # slow to import
 
+    if rows.shape[0] * rows.shape[1] <= DENSE_ENTRIES:  # a dense product is faster than a sparse one
+        dense = rows.toarray()
+        gram = dense @ dense.T
+    else:
+        gram = (rows @ rows.T).toarray()
     try:
-        root = np.linalg.cholesky((rows @ rows.T).toarray())
+        root = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:
         return None
     pivots = np.diag(root)

@@ -38,14 +38,15 @@ class Parameters:
         mass, n, d = problem.mass, problem.velocity.size, problem.block[1]
         self.mass: DiagonalMass | BlockMass | GeneralMass = mass.base if isinstance(mass, JointedMass) else mass
         self.basis = mass._basis if isinstance(mass, JointedMass) else _inverse_root(self.mass)
-        self.projection = sp.csr_matrix(self.basis.T @ _mass_matrix(self.mass))  # x = T^T M v
         self.jacobian = _matrix(problem.rows, n, d)
         if problem.tangents is not None:
             self.jacobian = sp.vstack([self.jacobian, _matrix(problem.tangents, n, d)], format="csr")
         if isinstance(mass, DiagonalMass):  # the same pattern, and the usual case
+            self.projection = _diagonal(np.sqrt(mass.values).ravel())  # x = T^T M v
             pattern = self.jacobian
             data = self.jacobian.data * self.basis.diagonal()[self.jacobian.indices]
         else:
+            self.projection = sp.csr_matrix(self.basis.T @ _mass_matrix(self.mass))
             pattern = _pattern(self.jacobian) @ _pattern(self.basis)
             pattern.sort_indices()
             row = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
@@ -400,9 +401,14 @@ def _pattern(matrix: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+def _diagonal(values: Floats) -> sp.csr_matrix:
+    n = len(values)
+    return sp.csr_matrix((values, np.arange(n), np.arange(n + 1)), shape=(n, n))
+
+
 def _mass_matrix(mass: DiagonalMass | BlockMass | GeneralMass) -> sp.csr_matrix:
     if isinstance(mass, DiagonalMass):
-        return sp.diags(mass.values.ravel()).tocsr()
+        return _diagonal(mass.values.ravel())
     if isinstance(mass, BlockMass):
         return sp.block_diag(mass.values, format="csr")
     return mass.matrix
@@ -411,7 +417,7 @@ def _mass_matrix(mass: DiagonalMass | BlockMass | GeneralMass) -> sp.csr_matrix:
 def _inverse_root(mass: DiagonalMass | BlockMass | GeneralMass) -> sp.csr_matrix:
     """`L^-T`."""
     if isinstance(mass, DiagonalMass):
-        return sp.diags(1.0 / np.sqrt(mass.values).ravel()).tocsr()
+        return _diagonal(1.0 / np.sqrt(mass.values).ravel())
     if isinstance(mass, BlockMass):
         return sp.block_diag(np.linalg.inv(np.linalg.cholesky(mass.values)).swapaxes(1, 2), format="csr")
     return sp.csr_matrix(mass._inverse_root.T)

@@ -86,10 +86,7 @@ class Replay:
         if len(active) == 0:
             return at, active, y
         part = self.system.part(active)
-        right = (wanted - u)[active]
-        gram = Gram(part.matrix, (right, y))
-        if len(gram.redundant) == 0:
-            y = gram.solve(right)
+        gram = Gram(part.matrix, ((wanted - u)[active], y))
         x = at.velocity + part.transposed @ y
         sources: tuple[Any, ...] = ()
         if target is not None:
