@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from carom import ImpactProblem, solve_impact
+from carom import ImpactProblem, friction, solve_impact
 from carom.catalogue.entry import disc_cluster, sphere_cluster
 from carom.friction import Solved
 from carom.resolve.restitution import targeted_impulses
@@ -111,14 +111,18 @@ def answer(problem: ImpactProblem, law: str, options: dict):
     Where restitution would raise the energy under coupled friction, the library halves an interval for the share of
     the target speeds; here a root finder refines it, because differences divide its error by the step.
     """
+    if isinstance(options.get("friction_model"), str):
+        # Differences divide the residual by the step: tighter than the default of 1e-11.
+        options = {**options, "friction_model": replace(friction.make(options["friction_model"]), tolerance=1e-13)}
     solution = solve_impact(problem, law, **options)
     if not any("raise the kinetic energy" in note for note in solution.messages) or solution.friction_model is None:
         return solution.velocity.ravel()
     contacts, model = problem.contacts, solution.response.friction_model
     if model is None or not model.coupled or contacts.island_labels().max() > 0:
         return solution.velocity.ravel()
-    stage, target = targeted_impulses(contacts, solution.response)
-    start = Solved(stage.normal, np.zeros_like(contacts.tangent_speeds()), contacts.velocity, 0.0, 0, True)
+    _, target = targeted_impulses(contacts, solution.response)
+    # Coulomb's law can have several solutions: the one of the library is the start.
+    start = Solved(solution.impulse, solution.friction_impulse, contacts.velocity, 0.0, 0, True)
 
     def gain(share: float) -> float:
         found = model.joint(contacts, share * target, start)

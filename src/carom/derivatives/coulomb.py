@@ -192,5 +192,10 @@ def _balance(run: Replay, stage: Solved, share: Floats, target: Floats, z: Float
         step = system.rows.T @ push
         at, rows = np.flatnonzero(place == k), np.flatnonzero(of_row == k)
         islands.append((at, rows, step[at], push[rows]))
+        # Where the work hardly depends on the share, the share is hardly determined.
+        rate = float(stage.after[at] @ step[at] + system.base[rows] @ push[rows])
+        first = np.flatnonzero(label == k)[:1]
+        size = max(float(np.abs(z[rows]).sum()), np.finfo(float).tiny)
+        run.margins.note(first, np.array([rate / size]), "and its island gain hardly any energy by restitution")
     before = ("before", system.velocity)
     run.stages.append(Balanced(system, before, "rough", "impulses of rough", stage.after, z, tuple(islands)))
