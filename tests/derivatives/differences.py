@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from carom import ImpactProblem, friction, solve_impact
+from carom import ImpactProblem, solve_impact
 from carom.catalogue.entry import disc_cluster, sphere_cluster
 from carom.friction import Solved
 from carom.resolve.restitution import targeted_impulses
@@ -111,9 +111,6 @@ def answer(problem: ImpactProblem, law: str, options: dict):
     Where restitution would raise the energy under coupled friction, the library halves an interval for the share of
     the target speeds; here a root finder refines it, because differences divide its error by the step.
     """
-    if isinstance(options.get("friction_model"), str):
-        # Differences divide the residual by the step: tighter than the default of 1e-11.
-        options = {**options, "friction_model": replace(friction.make(options["friction_model"]), tolerance=1e-13)}
     solution = solve_impact(problem, law, **options)
     if not any("raise the kinetic energy" in note for note in solution.messages) or solution.friction_model is None:
         return solution.velocity.ravel()
