@@ -127,6 +127,8 @@ def gauss_seidel(run: Replay, law: Any, contacts: Contacts, register: str, own: 
     last, first = -1.0, True  # a contact that does not approach is passed over in the first sweep
     while sweep or waiting:
         if not sweep:
+            if first:
+                run.margins.note(np.flatnonzero(keys > last), u[keys > last], "is about to approach")
             keys = _permuted(keys) if law.order == ORDERS[1] else keys
             sweep, waiting, first = waiting, set(), False
         i = min(sweep, key=lambda j: keys[j])
