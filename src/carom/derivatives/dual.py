@@ -10,6 +10,8 @@ import numpy as np
 
 from ..solvers.rows import Floats
 
+EQUAL = 1e-12  # relative difference of two numbers up to which they are equal
+
 
 class Dual:
     """A number and its derivatives with respect to some inputs. Comparisons are those of the numbers."""
@@ -18,7 +20,9 @@ class Dual:
     margins: ClassVar[list[float] | None] = (
         None  # where to keep how close comparisons were, in units of the first inputs
     )
+    ties: ClassVar[int] = 0  # comparisons of equal numbers that depend on inertia in different ways
     SPEEDS: ClassVar[int] = 3  # inputs that are speeds, the first ones
+    INERTIAS: ClassVar[int] = 9  # the inputs after these, up to this one, are entries of K
 
     def __init__(self, value: float, slope: Floats) -> None:
         self.value, self.slope = value, slope
@@ -85,7 +89,10 @@ class Dual:
             other = Dual(other, np.zeros_like(self.slope))
         difference = self.value - other.value
         if Dual.margins is not None and np.isfinite(difference):
-            rate = float(np.abs((self.slope - other.slope)[: Dual.SPEEDS]).sum())
+            slope = self.slope - other.slope
+            rate = float(np.abs(slope[: Dual.SPEEDS]).sum())
+            if abs(difference) <= EQUAL * abs(self.value) and np.abs(slope[Dual.SPEEDS : Dual.INERTIAS]).max() > EQUAL:
+                Dual.ties += 1
             if rate > 0.0:
                 Dual.margins.append(abs(difference) / rate)
         return difference

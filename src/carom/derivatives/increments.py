@@ -19,6 +19,7 @@ from ..laws import stick_slip
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
 from .dual import Dual, inputs, slope_of, uncompiled
+from .kinks import GEOMETRY, MASSES
 from .replay import Ends, Replay
 from .tape import Cleared, Slopes, System
 
@@ -238,7 +239,7 @@ class Track:
         """Dual inputs of contact i: speeds, K, friction and more numbers; and the contact as kernels see it."""
         speeds = np.zeros(3)
         speeds[: 1 + self.t] = self.local[i].speeds(self.x)
-        Dual.margins = []
+        Dual.margins, Dual.ties = [], 0
         numbers = inputs([*speeds, *self.local[i].collision(), float(self.friction[i]), *more])
         slip = (numbers[1], numbers[2]) if self.t else (0.0, 0.0)
         return numbers, _Points(self.t, (_table(numbers[3:9]),), (numbers[9],), slip)
@@ -246,6 +247,9 @@ class Track:
     def push(self, i: int, p: list[Any], read: list[Place], written: dict[Place, Any]) -> None:
         """Applies an impulse, and writes its stage."""
         close, Dual.margins = Dual.margins or [], None
+        if Dual.ties:  # as of increments of round bodies, which slip and normal impulse limit alike
+            reason = "has an increment with two equal limits"
+            self.run.margins.note(np.array([i]), np.zeros(1), reason, GEOMETRY | MASSES)
         # Increments are parts of an approach, so that speeds and increments are equal by construction, up to rounding.
         close = [margin for margin in close if margin > TIE * self.run.margins.scale]
         if close:
