@@ -64,6 +64,7 @@ def errors(law: str, options: dict, rough: bool, seed: int, wanted: int) -> list
             pair = compared(solution, name, rng, options, LEAST.get(law, 1e-3))
         except ProblemError:  # friction that law and model do not share, restitution in steps: docs/derivatives.md
             refused += 1
+            assert rough, "without friction nothing is refused"
             # smm pulls, and pulls reduce friction: of its large problems most are refused.
             assert law == "smm" or refused <= tried // 2 + 5, "most problems are refused"
             continue

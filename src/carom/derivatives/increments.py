@@ -215,7 +215,15 @@ def _kernels() -> tuple[Any, Any]:
     reflection = uncompiled(sqm_law._reflection, **common)
     inner = {"_sliding": sliding, "_sticking": sticking, "_steady": steady, "_using_up": using_up}
     increment = uncompiled(etm_law._increment, sticking_offset=offset, **common, **inner)
-    return reflection, increment
+    frictionless = uncompiled(etm_law._frictionless, _using_up=using_up)
+
+    def served(points: Any, i: int, u: Any, x: Any, du: Any, unit: Any, store: Any, release: bool) -> Any:
+        if points.t == 0 or points.friction[i] == 0.0:
+            pn, after = frictionless(points.table[i][0], u, du, store, release)
+            return pn, 0.0, 0.0, after
+        return increment(points, i, u, x, du, unit, store, release)
+
+    return reflection, served
 
 
 class Track:
@@ -336,7 +344,7 @@ def etm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
             if track.u[j] < 0.0:
                 at = track.local[j]
                 run.stages.append(Increments(at, track.x[at.columns], mine, m, law.lam, track.at.register))
-        rest = np.maximum(tol, etm_law.COMPRESSED * step)
+        rest = np.maximum(tol, etm_law.COMPRESSED_SHARE * step)
         while (i := track.worst(rest)) >= 0:
             _serve(track, i, store, step, False)
         run.stages.append(Lossy(store.copy(), contacts.restitution.copy()))
@@ -356,7 +364,7 @@ def _serve(track: Track, i: int, store: Floats, step: Floats, release: bool) -> 
     """One increment of contact i in parts: `carom.laws.etm._serve`."""
     increment = _kernels()[1]
     left = whole = 0.0
-    for part in range(etm_law.PARTS):
+    for part in range(etm_law.INCREMENT_PARTS):
         first = part == 0
         more = [float(step[i]) if first else left, float(step[i]) if first else whole, float(store[i])]
         numbers, points = track.given(i, more)
@@ -374,5 +382,5 @@ def _serve(track: Track, i: int, store: Floats, step: Floats, release: bool) -> 
         track.push(i, [pn, p1, p2], read, {("store", i): after, ("left", 0): rest, ("whole", 0): unit})
         store[i] = float(getattr(after, "value", after))
         left, whole = rest.value, unit.value
-        if rise.value <= 0.0 or left <= etm_law.WHOLE * whole or (release and store[i] <= 0.0):
+        if rise.value <= 0.0 or left <= etm_law.WHOLE_INCREMENT * whole or (release and store[i] <= 0.0):
             return

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..laws.gauss_seidel import ORDERS, _permuted, _sweep_keys
-from ..laws.qce import ROUNDED, UNEVEN, one_pass
+from ..laws.qce import ROUNDED_WORK, UNEVEN_WORK, one_pass
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
 from .increments import Track, etm, sqm
@@ -195,7 +195,7 @@ def _even(run: Replay, stage: Pass) -> Pass:
     after = stage.part.speeds(stage.before + stage.part.transposed @ p)
     work, stored = 0.5 * float(p @ (stage.speeds + after)), -0.5 * float(p @ stage.speeds)
     scale = max(0.5 * float(run.system.velocity @ run.system.velocity), stored)
-    if not UNEVEN * scale < abs(work) < ROUNDED * stored:
+    if not UNEVEN_WORK * scale < abs(work) < ROUNDED_WORK * stored:
         return stage
     more = 2.0 * stored / (2.0 * stored + work)
     given = (stage.part, stage.before, stage.speeds, stage.weights, stage.ends)

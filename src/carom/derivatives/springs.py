@@ -183,26 +183,33 @@ def _integrated(run: Replay, law: Any, contacts: Contacts, mine: Ints, stiffness
     k, m = stiffness / np.max(stiffness * g[3]), len(mine)
     release = 1.0 / contacts.restitution[mine] ** 2
     base = rows.base[mine, 0].copy() / fastest
-    springs = kernels.Springs(g, x / fastest, base, k, law.eta, release, np.empty((2, m)), 0.0)
+    before = kernels.speeds(rows, velocity)[mine] / fastest
+    given = (x / fastest, base, before)
+    springs = kernels.Springs(g, kernels._coupled(g, len(x)), *given, k, law.eta, release, np.empty((2, m)), 0.0)
     y, new, after, u = np.zeros((2, m)), np.zeros((2, m)), np.zeros(m), np.zeros(m)
-    shape = (kernels._STAGES, 2, m)
-    scratch = kernels.Scratch(np.zeros(m), np.zeros(shape), np.zeros((2, m)), springs.velocity.copy(), u)
+    slope = np.zeros((kernels._STAGES, 2, m))
+    memory = (slope.reshape((kernels._STAGES, 2 * m)), np.zeros((3, 2 * m)))
+    scratch = kernels.Scratch(np.zeros(m), slope, np.zeros((2, m)), springs.velocity.copy(), u, *memory)
     kernels._separation(springs, y[0], scratch.velocity, u)
     springs = kernels._with_scales(springs, np.sum(np.minimum(u, 0.0) ** 2 / g[3]))
     steps: list[Step] = []
-    h, loaded = 1e-3, kernels._switch(springs, y, scratch)
+    h, last_h, last_guess, loaded = 1e-3, 0.0, law.tolerance, kernels._switch(springs, y, scratch)
     while loaded:
         kernels._rates(springs, y, scratch, scratch.slope[0])
         guess = kernels._step(springs, y, h, scratch, new)
         if not guess <= law.tolerance:
             h *= max(0.2, 0.9 * (law.tolerance / guess) ** 0.125)
             continue
-        grown, taken = h * min(5.0, 0.9 * (law.tolerance / max(guess, 1e-300)) ** 0.125), h
+        factor = 0.9 * (law.tolerance / max(guess, 1e-300)) ** 0.125
+        if last_h > 0.0 and guess > 0.0:
+            factor = min(factor, factor * (h / last_h) * (last_guess / guess) ** 0.125)
+        grown, taken = h * min(5.0, max(factor, 0.1)), h
+        last_h, last_guess = h, max(guess, 1e-300)
         if kernels._passed(springs, new, scratch, after) > 1.0:
             kernels._rates(springs, y, scratch, scratch.slope[0])
             kernels._locate(springs, y, h, scratch, new, after)
             taken = _length(y, new, scratch.slope)
-            grown = min(grown, 0.01)
+            grown, last_h = min(grown, 0.01), 0.0
         steps.append(_recorded(run, springs, y, taken, scratch, new, mine, fastest))
         y, new, h = new, y, grown
         loaded = kernels._switch(springs, y, scratch)
