@@ -36,7 +36,8 @@ ALLOWED = {
     "contact": {"errors", "geometry", "solvers", "scene", "world"},
     "build": _GEOMETRY | {"settings"},
     "settings": set(),
-    "problem": _GEOMETRY,  # assemble.py is the bridge; a test below keeps the rest clear of worlds
+    # assemble.py is the bridge; a test below keeps the rest clear of worlds. A solution asks for its derivatives.
+    "problem": _GEOMETRY | {"derivatives"},
     "scenes": {"errors", "geometry", "solvers", "scene"},
     "stepping": _RESOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
@@ -47,6 +48,8 @@ ALLOWED = {
     "catalogue": _CORE,
     "friction": _LAWS,
     "resolve": _LAWS | {"friction", "settings"},
+    "derivatives": _RESOLVE,
+    "autodiff": _RESOLVE | {"derivatives"},
     "analysis": _STUDY,
     "testing": _STUDY,
     "reproduce": _STUDY | {"resuming", "draw", "towers", ""},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, sweeps, testing
+    from .analysis.outcomes import outcomes
     from .errors import ProblemError
     from .exporting import export
     from .problem.problem import ImpactProblem, Symmetry
@@ -35,6 +36,7 @@ __all__ = [
     "friction",
     "laws",
     "load_scene",
+    "outcomes",
     "resume",
     "scenes",
     "simulate",
@@ -60,6 +62,7 @@ _HOME = {
     "friction": ".friction",
     "laws": ".laws",
     "load_scene": ".scene.file",
+    "outcomes": ".analysis.outcomes",
     "resume": ".resuming",
     "scenes": ".scenes",
     "simulate": ".simulation",

@@ -19,6 +19,7 @@ from .export import export
 from .info import info
 from .laws import laws
 from .new import new
+from .outcomes import outcomes
 from .play import play
 from .plot import plot
 from .render import render
@@ -73,6 +74,7 @@ EXAMPLES = {
     "laws": "carom laws qce",
     "resolve": "carom resolve cradle.json --law gr",
     "audit": "carom audit --laws gr,qce",
+    "outcomes": "carom outcomes cradle.json -o outcomes.svg",
     "cite": "carom cite qce",
     "play": "carom play",
     "reproduce": "carom reproduce list",
@@ -83,7 +85,7 @@ EXAMPLES = {
 _IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
     (_WORLDS, (scenes, run, info, check, plot, view, render, export, compare, new, validate)),
-    (_IMPACT, (laws, resolve, audit, cite)),
+    (_IMPACT, (laws, resolve, outcomes, audit, cite)),
     (_MORE, (play, reproduce, demo, doctor, warmup)),
 ):
     for command in commands:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ def rigid_bodies(
     if options.get("joints") is not None and not isinstance(options["joints"], Joints):
         options = {**options, "joints": joints_between(options["joints"], place, dim + spin)}
     arms = where[:, None, :] - np.where(pair[..., None] >= 0, place[pair], where[:, None, :])
-    return ImpactProblem.from_blocks(
+    built = ImpactProblem.from_blocks(
         mass=mass,
         bodies=pair,
         rows=contact_directions(unit[:, None, :], arms)[:, 0],
@@ -185,6 +186,7 @@ def rigid_bodies(
         positions=place,
         **{"name": "rigid bodies", **options},
     )
+    return replace(built, normals=checks.frozen(unit))
 
 
 def contact_directions(direction: Floats, arms: Floats) -> Floats:

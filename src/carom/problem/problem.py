@@ -84,6 +84,7 @@ class ImpactProblem(Shown):
     name: str = "impact problem"
     block: tuple[int, int] = (0, 1)  # (n bodies, d components)
     joints: Joints | None = None
+    normals: Floats | None = None  # (m, 2 or 3) unit normals that from_contacts was given, for derivatives
 
     def __repr__(self) -> str:
         known = self.block[1] > 1 or self.positions is not None
@@ -394,6 +395,7 @@ class ImpactProblem(Shown):
             tangents=tangents,
             tangent_speed=None if self.tangent_speed is None else checks.frozen(self.tangent_speed[order]),
             weights=None if self.weights is None else checks.frozen(self.weights[order]),
+            normals=None if self.normals is None else checks.frozen(self.normals[order]),
         )
 
     @cached_property

@@ -39,6 +39,7 @@ class ImpactSolution(Shown):
     messages: tuple[str, ...] = ()
     friction_model: str | None = None  # "own" for the friction of the law itself, None without friction
     history: NDArray[Any] | None = None  # every impulse of the law: contact, stage, before, after, work, stored
+    response: Any = None  # carom.resolve.response.Response: law and models with their options
 
     def __repr__(self) -> str:
         energy = f"kinetic energy {self.problem.kinetic_energy:.6g} -> {self.kinetic_energy:.6g}"
@@ -116,6 +117,29 @@ class ImpactSolution(Shown):
             friction_impulse=None if friction is None else _scaled(friction, -exponent),
             history=None if self.history is None else _scaled_history(self.history, -exponent),
         )
+
+    def derivative(self, wrt: Any = "velocity") -> Any:
+        """Derivatives of the velocity after impact with respect to parameters of the problem: see docs/derivatives.md.
+
+        `wrt` is one or several of velocity, restitution, friction, boundary_speed, tangent_speed, mass, masses,
+        inertias, rows, tangents, points, normals. The result has one array for each, and says how far the nearest kink
+        is, where there is no derivative.
+        """
+        from ..derivatives import linearize, names_of
+
+        return linearize(self, wrt).derivative(names_of(wrt))
+
+    def jvp(self, changes: Any) -> Floats:
+        """The change of the velocity after impact for changes of parameters, `{"velocity": dv, ...}`."""
+        from ..derivatives import linearize
+
+        return linearize(self, changes).jvp(changes)
+
+    def vjp(self, weights: Any, wrt: Any = "velocity") -> dict[str, Floats]:
+        """The derivatives of `sum(weights * velocity)` after impact, by parameter, without the matrix."""
+        from ..derivatives import linearize, names_of
+
+        return linearize(self, wrt).vjp(weights, names_of(wrt))
 
     def audit(self) -> SolutionAudit:
         """Measures energy, momentum, feasibility, one-sidedness and the residual."""

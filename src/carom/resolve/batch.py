@@ -46,12 +46,13 @@ def solve_batch(problems: list[ImpactProblem], response: Response) -> list[Impac
     for numbers in groups.values():
         chosen = [problems[number] for number in numbers]
         batch = joined([problem.pieces for problem in chosen])  # type: ignore[misc]
-        for number, solution in zip(numbers, _solutions(chosen, batch, law), strict=True):
+        for number, solution in zip(numbers, _solutions(chosen, batch, response), strict=True):
             found[number] = solution
     return found
 
 
-def _solutions(problems: list[ImpactProblem], batch: Batch, law: Any) -> list[ImpactSolution | None]:
+def _solutions(problems: list[ImpactProblem], batch: Batch, response: Response) -> list[ImpactSolution | None]:
+    law: Any = response.law
     elastic, stopped, velocity = no_answer(batch), no_answer(batch), np.empty_like(batch.velocity)
     count = len(problems)
     parts = 4 * thread_count() if count >= THREADED_PROBLEMS and thread_count() > 1 else 1
@@ -68,7 +69,8 @@ def _solutions(problems: list[ImpactProblem], batch: Batch, law: Any) -> list[Im
             continue
         after = velocity[body[k] : body[k + 1]].reshape(problem.velocity.shape)
         normal = elastic.normal[contact[k] : contact[k + 1]]
-        found.append(ImpactSolution(problem, law.name, after, normal, None, iterations[k], RESOLVED, residual[k]))
+        numbers = (iterations[k], RESOLVED, residual[k])
+        found.append(ImpactSolution(problem, law.name, after, normal, None, *numbers, response=response))
     return found
 
 

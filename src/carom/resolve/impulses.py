@@ -273,6 +273,7 @@ def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> I
         messages=result.messages,
         friction_model=response.friction_name if problem.frictional else None,
         history=result.history,
+        response=response,
     )
 
 

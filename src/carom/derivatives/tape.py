@@ -1,0 +1,185 @@
+"""A tape of small maps: what a law computed, from which tangents run forwards and adjoints backwards.
+
+A replay of a law writes one stage for each thing that the law solved: a cone problem on its active set, a reflection, a
+pass. A stage is a smooth map of registers (velocities, impulses, target speeds) and of the parameters of the impact in
+whitened coordinates: rows R, prescribed speeds, coefficients of restitution and of friction. It holds its linear map
+once, and applies it forwards (`jvp`) or transposed and backwards (`vjp`): there is no second formula.
+
+Arrays of tangents and adjoints have one column for each direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from ..late import sparse as sp
+from ..solvers.rows import Floats, Ints
+
+
+@dataclass(eq=False)
+class Slopes:
+    """Tangents, or adjoints, of parameters and registers, (size, directions) each."""
+
+    base: Floats  # of the prescribed speeds of all rows
+    restitution: Floats
+    friction: Floats
+    rows: Floats | None  # of the entries of the rows; None where they stay the same, or are not asked for
+    registers: dict[str, Floats] = field(default_factory=dict)
+
+    def of(self, name: str, size: int) -> Floats:
+        """A register; zero before anything was written to it."""
+        if name not in self.registers:
+            self.registers[name] = np.zeros((size, self.base.shape[1]))
+        return self.registers[name]
+
+
+class Stage(Protocol):
+    """One smooth map of registers and parameters, linearized where it was evaluated."""
+
+    def jvp(self, d: Slopes) -> None:
+        """Tangents after the stage from those before it, in place."""
+
+    def vjp(self, bar: Slopes) -> None:
+        """Adjoints before the stage from those after it, in place."""
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """The impact in whitened coordinates with all rows in one matrix: m normal rows, then t tangents per contact."""
+
+    rows: sp.csr_matrix  # (m (1 + t), N)
+    base: Floats  # prescribed speeds of the rows
+    velocity: Floats  # (N,) before the impact
+    restitution: Floats  # (m,)
+    friction: Floats  # (m,)
+
+    @property
+    def count(self) -> int:
+        """Number of contacts m."""
+        return len(self.restitution)
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows; registers of impulses have one place for each, normal rows first."""
+        return len(self.base)
+
+    @property
+    def tangent_count(self) -> int:
+        """Tangent rows of each contact."""
+        return self.rows.shape[0] // self.count - 1
+
+    @cached_property
+    def normal(self) -> Part:
+        """All normal rows."""
+        return self.part(np.arange(self.count))
+
+    def part(self, chosen: Ints) -> Part:
+        """Some of the rows, by number."""
+        return Part(self, chosen)
+
+    def tangents_of(self, contacts: Ints) -> Ints:
+        """Numbers of the tangent rows of contacts, (k, t)."""
+        t = self.tangent_count
+        return np.asarray(self.count + contacts[:, None] * t + np.arange(t))
+
+    def zeros(self, directions: int, rows: bool) -> Slopes:
+        """Slopes that are zero."""
+        m, columns = self.count, directions
+        entries = np.zeros((self.rows.nnz, columns)) if rows else None
+        return Slopes(np.zeros((len(self.base), columns)), np.zeros((m, columns)), np.zeros((m, columns)), entries)
+
+
+class Part:
+    """Some rows G of a system, and products with changes of their entries."""
+
+    def __init__(self, system: System, chosen: Ints) -> None:
+        whole = system.rows
+        self.system, self.chosen = system, chosen
+        width = np.diff(whole.indptr)[chosen]
+        self.ptr = np.concatenate([[0], np.cumsum(width)])
+        self.width = width
+        self.entries = np.arange(self.ptr[-1]) + np.repeat(whole.indptr[chosen] - self.ptr[:-1], width)
+        self.columns = whole.indices[self.entries]
+        shape = (len(chosen), whole.shape[1])
+        data = whole.data[self.entries]
+        self.matrix = sp.csr_matrix((data, self.columns, self.ptr.astype(self.columns.dtype)), shape=shape)
+        self.base = system.base[chosen]
+
+    @cached_property
+    def row(self) -> Ints:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self.chosen)), self.width)
+
+    @cached_property
+    def transposed(self) -> sp.csr_matrix:
+        """`G^T`."""
+        return self.matrix.T
+
+    @cached_property
+    def _scatter(self) -> sp.csr_matrix:
+        """Sums of entries by column."""
+        k = len(self.columns)
+        return sp.csr_matrix((np.ones(k), (self.columns, np.arange(k))), shape=(self.matrix.shape[1], k))
+
+    def speeds(self, x: Floats) -> Floats:
+        """`G x + base`."""
+        return np.asarray(self.matrix @ x + self.base)
+
+    def speed_tangent(self, d: Slopes, dx: Floats, x: Floats) -> Floats:
+        """`d(G x + base)` (k, directions)."""
+        out = self.matrix @ dx + d.base[self.chosen]
+        if d.rows is not None:
+            out += np.add.reduceat(d.rows[self.entries] * x[self.columns][:, None], self.ptr[:-1], axis=0)
+        return np.asarray(out)
+
+    def speed_adjoint(self, bar: Slopes, u: Floats, x: Floats) -> Floats:
+        """Adds the adjoints u of `G x + base` to those of the parameters, and returns that of x."""
+        bar.base[self.chosen] += u
+        self.add_rows(bar, u, x)
+        return np.asarray(self.transposed @ u)
+
+    def push_tangent(self, d: Slopes, y: Floats) -> Floats | float:
+        """`dG^T y` (N, directions) for impulses y (k,)."""
+        if d.rows is None:
+            return 0.0
+        return np.asarray(self._scatter @ (d.rows[self.entries] * y[self.row][:, None]))
+
+    def add_rows(self, bar: Slopes, a: Floats, b: Floats) -> None:
+        """Adds the products `a_i b^T` to the adjoints of the rows; a is (k,) or (k, directions), b likewise (N, ..)."""
+        if bar.rows is not None:
+            left = a[self.row] if a.ndim == 2 else a[self.row][:, None]
+            right = b[self.columns] if b.ndim == 2 else b[self.columns][:, None]
+            bar.rows[self.entries] += left * right
+
+
+@dataclass(frozen=True)
+class Copied:
+    """`register = source`."""
+
+    source: str
+    register: str
+
+    def jvp(self, d: Slopes) -> None:
+        d.registers[self.register] = d.registers[self.source].copy()
+
+    def vjp(self, bar: Slopes) -> None:
+        out = bar.registers.pop(self.register, None)
+        if out is not None:
+            bar.registers[self.source] = bar.registers.get(self.source, 0.0) + out
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """`register = 0`."""
+
+    register: str
+
+    def jvp(self, d: Slopes) -> None:
+        d.registers.pop(self.register, None)
+
+    def vjp(self, bar: Slopes) -> None:
+        bar.registers.pop(self.register, None)
