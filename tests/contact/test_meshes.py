@@ -383,7 +383,7 @@ def test_curved_meshes_that_do_not_touch_have_no_overlapping_contact():
         while far - near > 1e-9:  # until the sample points of the two are `apart`
             place[1] = place[0] + 0.5 * (near + far) * way / np.linalg.norm(way)
             still = Motions(pair[0], place[:2], np.zeros((2, 3)), matrices(turn[:2]), np.zeros((2, 3)))
-            touches = gaps(world.shapes_3d, still)[0] <= apart
+            touches = gaps(world.shapes_3d, still, np.zeros(1))[0] <= apart
             near, far = (0.5 * (near + far), far) if touches else (near, 0.5 * (near + far))
         state = replace(sim.state, position=place, orientation=turn)
         found = find_contacts(world, state, state, 0.05 * world.length_scale)
