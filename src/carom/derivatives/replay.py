@@ -9,7 +9,7 @@ import numpy as np
 
 from ..problem.contacts import Contacts
 from ..resolve.response import Response
-from ..solvers.qp.box import cone, solve_box, work_of
+from ..solvers.qp.cone import cone, solve_chosen, work_of
 from ..solvers.rows import Floats, Ints, speeds
 from .implicit import DENSE_DEPENDENT, Gram, Solved, picked
 from .kinks import AT_KINK, MASSES, PRESCRIBED, Margins
@@ -78,11 +78,11 @@ class Replay:
         """
         u = self.speeds(at.velocity)
         wanted = -e * u if target is None else target
-        box = cone((u - wanted)[chosen])
-        solve_box(self.plain.rows, chosen, box, self.work)
+        given = cone((u - wanted)[chosen])
+        solve_chosen(self.plain.rows, chosen, given, self.work)
         diagonal = self.plain.rows.diag
-        pushing = diagonal[chosen] * box.y > ACTIVE * np.abs(box.c).max(initial=0.0)
-        active, y = chosen[pushing], box.y[pushing]
+        pushing = diagonal[chosen] * given.y > ACTIVE * np.abs(given.c).max(initial=0.0)
+        active, y = chosen[pushing], given.y[pushing]
         if len(active) == 0:
             return at, active, y
         part = self.system.part(active)
