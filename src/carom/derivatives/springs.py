@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..laws.lzb import SMALLEST_RESTITUTION
 from ..problem.contacts import Contacts
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats, Ints, speeds
 from .replay import Ends, Replay
 from .tape import Part, Slopes
 
@@ -183,7 +183,7 @@ def _integrated(run: Replay, law: Any, contacts: Contacts, mine: Ints, stiffness
     k, m = stiffness / np.max(stiffness * g[3]), len(mine)
     release = 1.0 / contacts.restitution[mine] ** 2
     base = rows.base[mine, 0].copy() / fastest
-    before = kernels.speeds(rows, velocity)[mine] / fastest
+    before = speeds(rows, velocity)[mine] / fastest
     given = (x / fastest, base, before)
     springs = kernels.Springs(g, kernels._coupled(g, len(x)), *given, k, law.eta, release, np.empty((2, m)), 0.0)
     y, new, after, u = np.zeros((2, m)), np.zeros((2, m)), np.zeros(m), np.zeros(m)
