@@ -30,7 +30,7 @@ LAW_ITERATIONS = 50_000
 # Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
 # share is accurate to 1e-9 in exact answers of few contacts, else or after many iterations of all solves to 1e-2.
 MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS, EXACT_SHARE_CONTACTS = 30, 7, 10_000, 50
-WORK_ROUNDING = 1e-11  # work, relative to the energy before, that is within the residual of exact joint answers
+WORK_ROUNDING = 2e-13  # work, relative to the energy before, that is within the residual of exact joint answers
 
 
 def solve_impact(
