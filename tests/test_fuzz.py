@@ -28,6 +28,13 @@ def test_the_slice_of_a_campaign_has_no_failure(name, every, tmp_path):
         assert failure(chosen, drawn(chosen, 0, index), folder) is None, f"--seed 0 --only {index}"
 
 
+@pytest.mark.parametrize(("name", "seed", "index"), [("piles", 90127, 797)])
+def test_cases_that_once_failed(name, seed, index, tmp_path):
+    """797: the coupled friction of 17 boxes gained 2e-12 of the energy in a step, which was taken for rounding."""
+    chosen = campaign(name)
+    assert failure(chosen, drawn(chosen, seed, index), tmp_path) is None
+
+
 def test_failures_crashes_and_hangs_are_counted_and_saved(tmp_path):
     """Cases 0 to 5: fine, wrong, raises, kills its process, loops for ever, takes too much memory."""
     package = tmp_path / "fuzz"
