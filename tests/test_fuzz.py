@@ -28,9 +28,15 @@ def test_the_slice_of_a_campaign_has_no_failure(name, every, tmp_path):
         assert failure(chosen, drawn(chosen, 0, index), folder) is None, f"--seed 0 --only {index}"
 
 
-@pytest.mark.parametrize(("name", "seed", "index"), [("piles", 90127, 797)])
+ONCE_FAILED = [
+    ("piles", 90127, 797),  # the coupled friction of 17 boxes gained 2e-12 of the energy, which was taken for rounding
+    ("piles", 90128, 96),  # a box was struck exactly at the end of a step: no time was left to rotate, NaN
+    ("simulations", 90128, 1883),  # the same at a speed of 300
+]
+
+
+@pytest.mark.parametrize(("name", "seed", "index"), ONCE_FAILED)
 def test_cases_that_once_failed(name, seed, index, tmp_path):
-    """797: the coupled friction of 17 boxes gained 2e-12 of the energy in a step, which was taken for rounding."""
     chosen = campaign(name)
     assert failure(chosen, drawn(chosen, seed, index), tmp_path) is None
 

@@ -193,8 +193,9 @@ def held_bodies(axes, rows, approach, flight, start, table, pull):
     and their rows, which have a body at another time. Other arguments are those of `put_touching`.
     """
     contacts = _outdated_contacts(rows, approach, flight, start)
-    turning = contacts if flight.masses.even.all() else np.arange(len(start))
-    at = _bodies_at(rows, approach, flight, start, pull, (approach.time, turning, contacts))
+    at = _bodies_at(rows, approach, flight, start, pull, (approach.time, contacts, contacts))
+    if len(at.orientation):  # also of bodies that only contacts of later searches hold
+        _put_all_orientations(approach, flight, at, np.empty((2, 3)))
     if len(contacts):
         put_touching(axes, flight, approach, at, rows, start, table)
     velocity = approach.velocity.copy()
@@ -251,6 +252,18 @@ def _put_orientations(body, approach, flight, table, chosen, struck, scratch):
                 now[b, c] = orientation[b, c]
             if struck.time[b] > 0.0 and not (is_round[number] and even[number]):
                 _rotate(approach, flight, struck, number, b, vectors)
+
+
+@lean
+def _put_all_orientations(approach, flight, struck, vectors):
+    """Writes the orientations of all bodies that take part."""
+    bodies, is_round, even = flight.bodies, flight.is_round, flight.masses.even
+    for b in range(len(struck.time)):
+        number = bodies[b] if len(bodies) else b
+        for c in range(4):
+            struck.orientation[b, c] = approach.orientation[b, c]
+        if struck.time[b] > 0.0 and not (is_round[number] and even[number]):
+            _rotate(approach, flight, struck, number, b, vectors)
 
 
 @lean

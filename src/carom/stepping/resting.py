@@ -415,7 +415,8 @@ def _put_held_3d(shares, held, interval, masses, start, out, scratch):
                 for c in range(4):
                     q[c] = interval.orientation[j, c]
         if half == 0.0:
-            rotate_body(q, v[3:], inertia, True, left, masses.scheme)
+            if left > 0.0:  # an impact at the end of the step leaves no time
+                rotate_body(q, v[3:], inertia, True, left, masses.scheme)
             continue
         for c in range(4):
             other[c] = q[c]
