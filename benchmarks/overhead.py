@@ -23,7 +23,7 @@ from .report import Row
 
 LAWS = ("gr", "qce", "lcp")  # with a limit of their own
 PROBLEMS = 1000  # of a batch
-STEPS, TURNS = 1000, 3  # steps of a small world per turn; each engine has so many turns, of which the fastest counts
+STEPS, TURNS = 1000, 3  # steps of a small world per turn; turns of each engine, of which the fastest counts
 SMALL_WORLDS = {"two at rest": 20.0, "cradle of 5": 20.0, "break of 56": 25.0}  # microseconds per step that are asked
 ENGINES = {2: "chipmunk", 3: "rapier"}  # beside which worlds of discs and of spheres are run
 

@@ -69,7 +69,7 @@ def run_steps(quick: bool = False) -> list[Row]:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """Keeps so many processors busy for a while."""
+    """Keeps a number of processors busy for a while."""
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield

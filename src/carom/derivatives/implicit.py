@@ -24,7 +24,7 @@ from ..solvers.rows import Floats, Ints
 from .tape import Part, Slopes
 
 DENSE_EQUATIONS = 64  # systems up to this size are factorized as arrays
-DENSE_ENTRIES = 100_000  # rows with at most so many entries, zeros among them, are multiplied as arrays
+DENSE_ENTRIES = 100_000  # rows with at most this number of entries, zeros included, are multiplied as arrays
 DENSE_DEPENDENT = 400  # the same where rows depend on each other
 RANK = 1e-10  # singular values below this share of the largest count as zero
 REGULAR = 1e-6  # smallest pivot of a Cholesky factor, relative to the largest, of rows that count as independent
