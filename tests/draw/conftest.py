@@ -21,10 +21,10 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def ball(folder) -> Path:
-    """One disc of radius 1 that flies from x = 0 to x = 4 in two time units, 11 frames; impulses are recorded."""
+    """One disc of radius 1 that flies from x = 0 to x = 4 in two time units, 11 frames, without events."""
     scene = Scene("one_ball", [Bodies(Disc(1.0), [[0.0, 0.0]], velocity=[[2.0, 0.0]])], stepper="synchronous")
     path = folder / "ball.h5"
-    carom.simulate(scene, "gr", duration=2.0, step=0.1, frame_rate=5, output=path).close()
+    carom.simulate(scene, "gr", duration=2.0, step=0.1, frame_rate=5, output=path, events="none").close()
     return path
 
 

@@ -9,6 +9,7 @@ from PIL import Image
 
 import carom
 from carom.draw import encoding as encode
+from carom.scene import Bodies, Material, Plane, Rectangle, Scene
 
 
 def test_a_picture_and_its_report(render, ball, tmp_path):
@@ -28,6 +29,28 @@ def test_a_film_and_its_report(render, ball, tmp_path):
     assert path.stat().st_size > 1000
 
 
+def test_missing_folders_are_made(render, ball, tmp_path):
+    path = tmp_path / "new" / "deep" / "still.png"
+    assert render(ball, "-o", path, "--size", "160x90").code == 0 and path.is_file()
+    refused = render(ball, "-o", path / "below.png")
+    assert refused.code == 2 and "a name in a folder" in refused.err
+
+
+def test_rest_at_the_end_is_cut_and_told(render, tmp_path):
+    """A box slides at speed 2 against friction 0.5: it rests after v / (mu g) = 0.4 of 6 units of time."""
+    box = [Bodies(Rectangle(2.0, 0.2), [[0.0, 0.1]], velocity=[[2.0, 0.0]])]
+    rough = {"default": Material(restitution=0.0, friction=0.5)}
+    scene = Scene("slide", box, [Plane()], materials=rough, gravity=(0.0, -10.0))
+    path = tmp_path / "slide.h5"
+    with carom.simulate(scene, duration=6.0, output=path, frame_rate=20):
+        pass
+    done = render(path, "-o", tmp_path / "a.gif", "--size", "160x90", "--fps", 5)
+    assert done.code == 0 and "--to 6 keeps them" in done.err
+    assert "8 pictures" in done.err  # 0.4 of motion and 1 of rest, 5 pictures per unit
+    kept = render(path, "-o", tmp_path / "b.gif", "--size", "160x90", "--fps", 5, "--to", 6)
+    assert kept.code == 0 and "keeps them" not in kept.err and "31 pictures" in kept.err
+
+
 def test_a_file_is_written_over_only_if_asked(render, ball, tmp_path):
     path = tmp_path / "still.png"
     path.write_bytes(b"old")
@@ -42,7 +65,6 @@ def test_a_file_is_written_over_only_if_asked(render, ball, tmp_path):
     [
         ("film.avi", [], ["--output", ".mp4", ".png"]),
         ("film", [], ["--output", ".mp4"]),
-        ("missing/film.mp4", [], ["missing", "exists"]),
         ("a.png", ["--at", 7], ["--at", "7", "from 0 to 2"]),
         ("a.png", ["--at", -1], ["--at", "from 0 to 2"]),
         ("a.png", ["--at", "noon"], ["noon", "not a number"]),

@@ -8,29 +8,14 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from tests.trajectory.small import whole_run
 
 import carom
 from carom.errors import ProblemError
 from carom.exporting.content import in_3d_stack, linear, quaternions, turned
-from carom.scenes import SCENES
 from carom.trajectory import Trajectory
 
 # Single precision has a relative rounding error of 6e-8; a position passes through at most three roundings.
 SINGLE = 1e-6
-
-
-@pytest.fixture(scope="module")
-def flat(tmp_path_factory) -> Trajectory:
-    """Discs and boxes in a drum above a vibrating floor, with impulses: 7 bodies, 21 frames."""
-    return whole_run(tmp_path_factory.mktemp("flat") / "flat.h5")
-
-
-@pytest.fixture(scope="module")
-def solid() -> Trajectory:
-    """Compounds in a container, 3D."""
-    scene = SCENES["cross_packing"](**SCENES["cross_packing"].small)
-    return carom.simulate(scene, duration=3 * scene.step, frame_rate=1.0 / scene.step, impulses=True)
 
 
 @pytest.fixture(params=["flat", "solid"])
@@ -280,7 +265,6 @@ def test_frames_are_chosen_by_time_and_number(flat, tmp_path):
     [
         ("run.fbx", {}, [".glb", ".usdc", ".pvd", ".csv", ".npz"]),
         ("run", {}, [".glb"]),
-        ("nowhere/run.glb", {}, ["folder"]),
         ("run.glb", {"every": 0}, ["every", "at least 1"]),
         ("run.glb", {"start": -1.0}, ["start", "from 0 to 0.4"]),
         ("run.glb", {"end": 7.0}, ["end", "from 0 to 0.4"]),
@@ -294,6 +278,13 @@ def test_bad_input_is_one_error_and_no_file(flat, tmp_path, name, options, words
         carom.export(flat, tmp_path / name, **options)
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_missing_folders_are_made_but_not_below_a_file(flat, tmp_path):
+    assert carom.export(flat, tmp_path / "new" / "deep" / "run.npz")[0].is_file()
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    with pytest.raises(ProblemError, match="folder"):
+        carom.export(flat, tmp_path / "taken" / "run.npz")
 
 
 @pytest.mark.parametrize("name", ["run.glb", "run.pvd", "run.csv", "run.npz"])

@@ -51,14 +51,16 @@ def check_film(path: Path, size: tuple[int, int], fps: float) -> None:
 
 
 @contextmanager
-def film(path: Path, size: tuple[int, int], fps: float, samples: Callable[[], list[Bytes]]) -> Iterator[_Pipe | Gif]:
+def film(
+    path: Path, size: tuple[int, int], fps: float, samples: Callable[[], list[Bytes]], sound: Path | None = None
+) -> Iterator[_Pipe | Gif]:
     """A film that is written atomically when the block ends; it takes pictures (height, width, 3), all of one size.
 
-    `samples` returns a few of its pictures, from which a GIF takes its palette.
+    `samples` returns a few of its pictures, from which a GIF takes its palette. `sound` is a WAV file for an MP4.
     """
     with atomic_path(path) as part:
         if path.suffix.lower() == ".mp4":
-            with _mp4(part, size, fps) as out:
+            with _mp4(part, size, fps, sound) as out:
                 yield out
         else:
             gif = Gif(samples(), fps)
@@ -70,15 +72,17 @@ def film(path: Path, size: tuple[int, int], fps: float, samples: Callable[[], li
 
 
 @contextmanager
-def _mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[_Pipe]:
+def _mp4(path: Path, size: tuple[int, int], fps: float, sound: Path | None) -> Iterator[_Pipe]:
+    heard = ("-an",) if sound is None else ("-map", "0:v", "-map", "1:a", "-c:a", "aac", "-b:a", "160k")
     command = [
         *(ffmpeg(), "-hide_banner", "-loglevel", "error", "-y"),
         *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{size[0]}x{size[1]}", "-r", f"{fps:.12g}", "-i", "-"),
+        *(() if sound is None else ("-i", str(sound))),
         # The color space of HD video is named in the file; otherwise players guess it and colors are washed out.
         *("-vf", "scale=out_color_matrix=bt709:out_range=tv", "-colorspace", "bt709"),
         *("-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv"),
         *("-c:v", "libx264", "-preset", "medium", "-crf", str(QUALITY), "-pix_fmt", "yuv420p"),
-        *("-movflags", "+faststart", "-an", str(path)),
+        *("-movflags", "+faststart", *heard, str(path)),
     ]
     # In a session of its own ffmpeg does not receive Ctrl-C; this program does, and then ends ffmpeg.
     process = subprocess.Popen(

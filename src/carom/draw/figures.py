@@ -19,7 +19,7 @@ from ..world import Boundaries, State, World
 from . import vector
 from .camera import Camera, CameraOption3D, camera_option_3d, looking_at, upward
 from .colors import DEFAULT_MAP, FIXED, MAPS, Bytes, Floats, category_colors, colors
-from .framing import EVERYTHING, Extent, extent_2d, extent_3d, united
+from .framing import EVERYTHING, Extent, extent_2d, extent_3d, united, with_anchors
 from .raycast import RayLook, render
 from .style import BLUE, GRAY, GREEN, RED
 from .world2d import View2D, world_shapes
@@ -123,7 +123,7 @@ def extent_of(view: View) -> Extent:
     if view.world.dimension == 3:
         return extent_3d(view.world, [view.state], view.scene)
     radius = view.world.shapes.radius
-    return extent_2d(view.state.position[None], radius, [view.boundaries], stray=EVERYTHING)
+    return with_anchors(extent_2d(view.state.position[None], radius, [view.boundaries], stray=EVERYTHING), view.world)
 
 
 def tallness(frame: Frame) -> float:

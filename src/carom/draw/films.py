@@ -7,9 +7,11 @@ write_film(run, Path("run.mp4"), Span(0.0, 5.0), Look())
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..contact.boundaries import boundaries_at
 from ..errors import ProblemError
-from ..files import atomic_path
+from ..files import atomic_path, check_folder_of, make_folder_of
 from ..trajectory import Trajectory
 from ..world import State
 from . import marks
@@ -40,7 +42,8 @@ from .framing import (
 )
 from .primitives import Image, Page, mapped
 from .raster import painted
-from .raycast import Picture, RayLook, render
+from .raycast import Kept, Picture, RayLook, render
+from .sound import film_sound, write_wav
 from .timeline import Timeline, film_times
 from .world2d import View2D, world_shapes
 
@@ -106,8 +109,7 @@ def checked_path(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         raise ProblemError("--output", str(target), f"a name that ends as {wanted}")
     if target.is_dir():
         raise ProblemError("--output", str(target), "a file name; this is a folder")
-    if not target.absolute().parent.is_dir():
-        raise ProblemError("--output", str(target), f"a folder that exists: {target.absolute().parent} does not")
+    check_folder_of("--output", target)
     if target.exists() and not overwrite:
         raise ProblemError("--output", str(target), "a new name, or --overwrite: this file exists")
     return target
@@ -122,6 +124,7 @@ def write_still(run: Trajectory, path: Path, time: float, look: Look) -> Made:
     studio = Studio(run, look, Span(time, time))
     page = studio.sketch(time)()
     kind = path.suffix.lower().removeprefix(".")
+    make_folder_of("--output", path)
     with atomic_path(path) as part:
         if kind == "png":
             import PIL.Image
@@ -135,23 +138,45 @@ def write_still(run: Trajectory, path: Path, time: float, look: Look) -> Made:
 
 
 def write_film(
-    run: Trajectory, path: Path, span: Span, look: Look, progress: Callable[[int, int], None] | None = None
+    run: Trajectory,
+    path: Path,
+    span: Span,
+    look: Look,
+    progress: Callable[[int, int], None] | None = None,
+    sound: bool = False,
 ) -> Made:
-    """Writes a film from `span.start` to `span.stop`. `progress(done, all)` is called after each picture."""
+    """Writes a film from `span.start` to `span.stop`. `progress(done, all)` is called after each picture.
+
+    With `sound` its impacts are heard.
+    """
     check_film(path, look.size, span.fps)
     times = film_times(span.start, span.stop, span.fps, span.speed)
+    heard = film_sound(run, span, len(times)) if sound else None
     studio = Studio(run, look, span)
+    make_folder_of("--output", path)
 
     def samples() -> list[Bytes]:
         chosen = np.unique(np.linspace(0, len(times) - 1, SAMPLES).round().astype(int))
         return list(_pictures(studio, times[chosen].tolist()))
 
-    with film(path, look.size, span.fps, samples) as out:
+    with _as_wav(heard) as wav, film(path, look.size, span.fps, samples, wav) as out:
         for done, picture in enumerate(_pictures(studio, times.tolist()), start=1):
             out.add(picture)
             if progress is not None:
                 progress(done, len(times))
     return Made(path, look.size, len(times), len(times) / span.fps, studio.outside)
+
+
+@contextmanager
+def _as_wav(samples: Floats | None) -> Iterator[Path | None]:
+    """A WAV file with the samples, removed when the block ends; None without samples."""
+    if samples is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="carom-sound-") as folder:
+        path = Path(folder) / "film.wav"
+        write_wav(path, samples)
+        yield path
 
 
 def _pictures(studio: Studio, times: list[float]) -> Iterator[Bytes]:
@@ -319,12 +344,13 @@ class Scenery3D:
         aspect = look.size[0] / round(area.height)
         samples = TRAIL_SAMPLES if look.trails else SAMPLES_3D
         asked = camera_option_3d(look.camera)
+        self._kept = Kept()
         self._shot = shot(timeline, asked, aspect, (span.start, span.stop), span.speed, samples)
 
     def add(self, page: Page, instant: Instant) -> marks.Project:
         world, camera = self._run.world, self._shot.at(instant.time)
         look = RayLook(rows=page.height - self.top)
-        picture = render(world, instant.state, instant.colors / 255.0, camera, look, self._run.scene)
+        picture = render(world, instant.state, instant.colors / 255.0, camera, look, self._run.scene, self._kept)
         view = PageView(picture, camera, self.top)
         width = marks.trail_width(self._radius * view.scale_at(self._shot.target), page.height)
         page.add(Image(view.picture.pixels, self.top))

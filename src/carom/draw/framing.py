@@ -113,6 +113,14 @@ def extent_2d(
     return Extent(np.stack([low, high]), np.zeros(2))
 
 
+def with_anchors(extent: Extent, world: World) -> Extent:
+    """The extent with the points to which joints are fixed: the bar of a cradle belongs into its picture."""
+    if world.joints is None:
+        return extent
+    points = world.joints.fixed_points(world.dimension)
+    return Extent(np.concatenate([extent.centers, points]), np.concatenate([extent.radii, np.zeros(len(points))]))
+
+
 def _boundary_points(boundaries: Boundaries, low: Floats, high: Floats) -> list[Floats]:
     """Points of 2D boundaries that belong into a picture of the rectangle from `low` to `high`."""
     middle, size = 0.5 * (low + high), float((high - low).max())
@@ -140,7 +148,7 @@ def extent_3d(world: World, states: Sequence[State], scene: Scene | None = None,
     near = together(np.concatenate([s.position[free] for s in states]), int(free.sum()), stray=stray)
     kept[:, free] = near.reshape(len(states), -1)
     kept[~kept.any(axis=1)] = True  # a state in which no body is near
-    return united([_extent_at(world, state, mask, scene) for state, mask in zip(states, kept)])
+    return with_anchors(united([_extent_at(world, state, mask, scene) for state, mask in zip(states, kept)]), world)
 
 
 def _extent_at(world: World, state: State, kept: NDArray[np.bool_], scene: Scene | None) -> Extent:
@@ -232,7 +240,9 @@ def fitted(
     boundaries = [boundaries_at(world, float(t), 1e-6)[0] for t in np.linspace(start, stop, BOUNDARY_TIMES)]
     stray = EVERYTHING if everything else STRAY
     aspect = area.width / area.height
-    extent = extent_2d(places, world.shapes.radius[free], boundaries, world.periodic, aspect, stray)
+    extent = with_anchors(
+        extent_2d(places, world.shapes.radius[free], boundaries, world.periodic, aspect, stray), world
+    )
     low, high = extent.low, extent.high
     edge = MARGIN * float((high - low).max())
     wide, tall = (high - low + 2.0 * edge).tolist()

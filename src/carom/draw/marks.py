@@ -83,8 +83,10 @@ class Impulses:
 
     def __init__(self, run: Trajectory, frames: range) -> None:
         if run.impulses(0) is None:
-            wanted = "a run with impulses: run it again with `carom run ... --impulses`"
-            raise ProblemError("--impulses", str(run.path), wanted, f"--impulses: {run.path} has none; {wanted[20:]}")
+            wanted = "a run with events: run it again with `carom run ...`"
+            raise ProblemError(
+                "--impulses", str(run.path), wanted, f"--impulses: {run.path} has no events; {wanted[19:]}"
+            )
         self.run = run
         self.largest = self._usual(frames)
 

@@ -15,7 +15,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, FigureBase, SubFigure
 
-from ..analysis.run_panels import Panel, overview, panel
+from ..analysis.run_panels import Panel, overview, panel, solver_overview
 from ..stepping.report import PHASES
 from ..trajectory import Trajectory
 from .camera import Camera
@@ -23,7 +23,7 @@ from .figures import Angle, Frame, View, color_map, draw_state, frame_of, speed_
 from .style import COLUMN, CYCLE, DASHES, GRAY, TIME, WIDE, X, Y, sheet, styled, write
 
 SMALLEST = 1e-17  # lower end of logarithmic axes, below all rounding errors; zeros are left out
-MANY = 200  # number of contacts from which their axis is logarithmic, so that iterations stay visible beside them
+MANY = 200  # number of contacts from which their axis is logarithmic, so that quiet steps stay visible beside impacts
 FLAT = 0.5  # height over width below which a picture is placed above the curves, not beside them
 LETTER = 0.07  # inches: width of a letter in the bar of computing times
 PLAIN = Angle()
@@ -33,7 +33,7 @@ SPIN = {2: ("spin",), 3: ("spin_x", "spin_y", "spin_z")}
 
 
 def draw_overview(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN) -> tuple[Path, ...]:
-    """The last frame, the most informative curves of this run, and the computing time of each phase.
+    """The last frame, and what happens in the run: energy, momentum, contacts, speed.
 
     A 3D run is shown at three instants, because bodies hide each other.
     """
@@ -43,15 +43,25 @@ def draw_overview(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN)
     frame = frame_of([view])
     if tallness(frame) < FLAT:
         return _draw_tall_overview(run, [view], panels, out, called, angle)
-    with sheet(WIDE, 4.6) as figure:
-        above, below = split(figure, 2, 1, height_ratios=[1, 0.13])
-        left, right = split(above, 1, 2, width_ratios=[1.0, 1.45])
+    with sheet(WIDE, 4.1) as figure:
+        left, right = split(figure, 1, 2, width_ratios=[1.0, 1.45])
         _draw_state(left, left.subplots(), view, frame)
         for axes, p in zip(right.subplots(2, 2).flat, panels):
             draw_panel(axes, p)
+        _title(figure, run)
+        return write(figure, out, called, long_table(panels))
+
+
+def draw_solver(run: Trajectory, out: Path, called: str) -> tuple[Path, ...]:
+    """How well the run was computed: drifts, overlap, iterations, residual, and the computing time of each phase."""
+    panels = solver_overview(run)
+    with sheet(WIDE, 4.2) as figure:
+        above, below = split(figure, 2, 1, height_ratios=[1, 0.15])
+        for axes, p in zip(above.subplots(2, 2).flat, panels):
+            draw_panel(axes, p)
         _draw_shares(below.subplots(), run)
         _title(figure, run)
-        return write(figure, out, called, overview_table(run, panels))
+        return write(figure, out, called, solver_table(run, panels))
 
 
 def _draw_tall_overview(
@@ -60,15 +70,14 @@ def _draw_tall_overview(
     """The overview with pictures across the figure and the curves below them."""
     frame = frame_of(views, angle)
     height = WIDE / len(views) * max(tallness(frame), 0.12) + 0.95
-    with sheet(WIDE, height + 3.7) as figure:
-        above, below, shares = split(figure, 3, 1, height_ratios=[height, 3.2, 0.5])
+    with sheet(WIDE, height + 3.2) as figure:
+        above, below = split(figure, 2, 1, height_ratios=[height, 3.2])
         above.suptitle(" ", fontsize=2)  # room below the title of the figure
         _draw_moments(above, views, frame, 500, by_group=angle.by_group)
         for axes, p in zip(below.subplots(2, 2).flat, panels):
             draw_panel(axes, p)
-        _draw_shares(shares.subplots(), run)
         _title(figure, run)
-        return write(figure, out, called, overview_table(run, panels))
+        return write(figure, out, called, long_table(panels))
 
 
 def draw_moments(run: Trajectory, out: Path, called: str, angle: Angle = PLAIN, count: int = 4) -> tuple[Path, ...]:
@@ -273,7 +282,7 @@ def _set_range(axes: Axes, p: Panel) -> None:
     elif p.name == "contacts" and top > MANY:
         axes.set_yscale("symlog", linthresh=1.0)
         axes.set_ylim(0.0, 3.0 * top)
-    elif p.name in ("contacts", "phases", "spread"):
+    elif p.name in ("contacts", "iterations", "phases", "spread", "speed"):
         axes.set_ylim(0.0, 1.08 * top or 1.0)
     elif p.least and top < p.least:
         axes.set_ylim(-0.05 * p.least, p.least)
@@ -298,7 +307,7 @@ def long_table(panels: Sequence[Panel]) -> dict[str, list[object]]:
     return out
 
 
-def overview_table(run: Trajectory, panels: Sequence[Panel]) -> dict[str, list[object]]:
+def solver_table(run: Trajectory, panels: Sequence[Panel]) -> dict[str, list[object]]:
     """The curves, and the computing time of the phases."""
     rows = [["computing", phase, "", value, "", "seconds"] for phase, value in seconds_of(run).items()]
     return {name: [*cells, *more] for (name, cells), more in zip(long_table(panels).items(), zip(*rows))}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..contact.boundaries import boundaries_at
 from ..errors import ProblemError
 from ..geometry import rotations
 from ..solvers.rows import Ints
@@ -14,6 +15,7 @@ from ..trajectory import Trajectory
 from ..world import State
 from .colors import Floats
 
+VISIBLE = 2e-3  # motion relative to the size of a body below which a film shows it at rest
 KEPT = 1 << 27  # bytes of frames that are kept in memory
 SLACK = 1e-9  # relative to the length of the run: times may lie this far outside it by rounding
 
@@ -107,6 +109,22 @@ class Timeline:
         orientation = _between(a.orientation, b.orientation, share)
         return Moment(State(time, close.step, position, orientation, close.velocity), near)
 
+    def last_motion(self) -> float:
+        """The time after which nothing visible moves: neither bodies nor scripted boundaries."""
+        world, last = self.run.world, self.frame(len(self.times) - 1)
+        end = boundaries_at(world, last.time, 1e-6)[0]
+        reach = world.shapes.radius
+        for k in range(len(self.times) - 2, -1, -1):
+            state = self.frame(k)
+            moved = np.linalg.norm(state.position - last.position, axis=1) + reach * _turned(
+                state.orientation, last.orientation
+            )
+            walls = boundaries_at(world, state.time, 1e-6)[0]
+            still = np.array_equal(walls.point, end.point) and np.array_equal(walls.axis, end.axis)
+            if not still or (moved > VISIBLE * reach).any():
+                return float(self.times[k + 1])
+        return self.start
+
     def _jumped(self, before: Floats, after: Floats) -> np.ndarray:
         out = np.zeros(len(before), bool)
         for axis, length in self._periods:
@@ -143,6 +161,14 @@ def _between(a: Floats, b: Floats, share: float) -> Floats:
     sign = np.where((a * b).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
     mixed = (1.0 - share) * a + share * sign * b
     return mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+
+
+def _turned(a: Floats, b: Floats) -> Floats:
+    """The angle between two orientations of each body, for small angles."""
+    if a.ndim == 1:
+        return np.abs(a - b)
+    sign = np.where((a * b).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
+    return np.asarray(2.0 * np.linalg.norm(a - sign * b, axis=1))
 
 
 def film_times(start: float, stop: float, fps: float, speed: float) -> Floats:

@@ -16,10 +16,12 @@ from ..scene.boundaries import Periodic
 from ..solvers.rows import Ints
 from ..world import DISC, INSIDE, PLANE, SEGMENT, Boundaries, State, World
 from .colors import Bytes, Floats
+from .joints import drawn_joints
 from .primitives import RGB, Discs, Hole, Lines, Polygons, Rings, Shape, clipped, repeated
 
 GROUND: RGB = (240, 242, 245)  # fill of the region behind a boundary
 LINE: RGB = (107, 114, 128)  # boundaries
+JOINT: RGB = (60, 30, 20)  # rods, ropes, springs and pins
 RIM: RGB = (45, 52, 64)  # outlines of bodies
 SPOKES = 2_000  # number of bodies up to which rotating discs show a radius
 DASH = 8.0  # period of the dashes of periodic sides, in widths of a boundary line
@@ -97,7 +99,20 @@ def world_shapes(world: World, state: State, boundaries: Boundaries, colors: Byt
     found = [outline for outline in outlines(boundaries, view.low, view.high, width) if outline is not None]
     shapes = [*_ground(found), *_periodic_sides(world, view)]
     bodies = [] if colors is None else body_shapes(world, state, colors, view)
-    return [*shapes, *bodies, *_boundary_lines(found, view)]
+    return [*shapes, *bodies, *_joint_shapes(world, state, view), *_boundary_lines(found, view)]
+
+
+def _joint_shapes(world: World, state: State, view: View2D) -> list[Shape]:
+    """Rods, ropes and springs as lines, pins as small circles, above the bodies."""
+    drawn = drawn_joints(world, state)
+    out: list[Shape] = []
+    if drawn.lines:
+        start, end = (np.concatenate([line[part] for line in drawn.lines]) for part in (slice(-1), slice(1, None)))
+        out.append(Lines(start, end, repeated(JOINT, len(start)), max(1.0, 0.8 * view.line)))
+    if len(drawn.points):
+        radius = min(1.5 * view.line / view.scale, 0.4 * world.length_scale)
+        out.append(Discs(drawn.points, np.full(len(drawn.points), radius), repeated(JOINT, len(drawn.points))))
+    return out
 
 
 def _ground(found: Sequence[Outline]) -> list[Shape]:

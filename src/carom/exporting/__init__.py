@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ProblemError
-from ..files import atomic_path
+from ..files import atomic_path, check_folder_of, make_folder_of
 from ..trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from .content import Content
 
 FORMATS = {
+    ".html": "one web page that plays the run, without a server",
     ".glb": "glTF, binary, with animation",
     ".usdc": "Universal Scene Description, binary",
     ".usda": "Universal Scene Description, text",
     ".pvd": "VTK XML for ParaView, with a folder of .vtp files",
-    ".csv": "tables of frames, bodies and impulses",
+    ".csv": "tables of frames, bodies, impulses and events",
     ".npz": "NumPy arrays",
 }
 STEADY = (".glb", ".csv", ".npz")  # formats whose bodies have one color
@@ -44,14 +45,13 @@ def export(
 
     `every` takes each `every`-th of the frames from time `start` to time `end`. `color`
     is a quantity of `carom.draw.colors`; the default is that of the viewer, or the body where a format has no colors
-    that change with time. Files are complete or do not exist.
+    that change with time. Files are complete or do not exist; missing folders are made.
     """
     target = Path(path)
     ending = target.suffix.lower()
     if ending not in FORMATS:
         raise ProblemError("output", str(target), f"a name that ends in {', '.join(FORMATS)}")
-    if not target.absolute().parent.is_dir():
-        raise ProblemError("output", str(target), f"a folder that exists, which {target.parent} is not")
+    check_folder_of("output", target)
     if ending in (".usdc", ".usda"):
         from .usd import need_usd
 
@@ -66,6 +66,7 @@ def export(
         from .content import Content, coloring_of
 
         content = Content(trajectory, frames, coloring_of(trajectory, color, ending in STEADY))
+        make_folder_of("output", target)
         return _WRITERS[ending](content, target)
 
 
@@ -97,7 +98,11 @@ def _written_by(target: Path, ending: str, run: Trajectory) -> list[Path]:
     if ending == ".pvd":
         return [_folder(target), target]
     if ending == ".csv":
-        extra = ["bodies"] + (["impulses"] if run.impulses(0) is not None else [])
+        extra = (
+            ["bodies"]
+            + (["impulses"] if run.settings.impulses else [])
+            + (["events"] if run.events is not None else [])
+        )
         return [*(_beside(target, name) for name in extra), target]
     return [target]
 
@@ -137,6 +142,12 @@ def _write_gltf(content: Content, path: Path) -> None:
     write(content, path)
 
 
+def _write_page(content: Content, path: Path) -> None:
+    from .web_page import write
+
+    write(content, path)
+
+
 def _write_usd(content: Content, path: Path) -> None:
     from .usd import write
 
@@ -155,6 +166,8 @@ def _write_csv(content: Content, target: Path) -> list[Path]:
     files = {_beside(target, "bodies"): tables.write_bodies_csv}
     if content.impulses(0) is not None:
         files[_beside(target, "impulses")] = tables.write_impulses_csv
+    if content.run.events is not None:
+        files[_beside(target, "events")] = tables.write_all_events_csv
     files[target] = tables.write_csv
     for path, write in files.items():
         with atomic_path(path) as part:
@@ -181,6 +194,7 @@ def _write_paraview(content: Content, target: Path) -> list[Path]:
 
 
 _WRITERS: dict[str, Callable[[Content, Path], list[Path]]] = {
+    ".html": _one_file(_write_page),
     ".glb": _one_file(_write_gltf),
     ".usdc": _one_file(_write_usd),
     ".usda": _one_file(_write_usd),

@@ -131,8 +131,8 @@ class Content:
         return place, _continuous(turn)
 
     def impulses(self, index: int) -> ContactImpulses | None:
-        """Contact impulses of the step that ends at chosen frame `index`; None if the run did not record them."""
-        return self.run.impulses(int(self.frames[index]))
+        """Contact impulses since the recorded frame before chosen frame `index`; None if the run has none of frames."""
+        return self.run.impulses(int(self.frames[index])) if self.run.settings.impulses else None
 
 
 def coloring_of(run: Trajectory, color: str | None, steady: bool) -> Coloring:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..files import json_text
 from ..stepping.report import ContactImpulses
+from ..trajectory.events import Events
 from .content import Content
 
 AXES = "xyz"
@@ -48,7 +49,7 @@ def write_bodies_csv(content: Content, path: Path) -> None:
 
 
 def write_impulses_csv(content: Content, path: Path) -> None:
-    """One row per contact of each frame: the impulse of the step that ends there."""
+    """One row per contact of each frame: the impulses since the frame before."""
     d = content.run.dimension
     vectors = [f"{name}_{axis}" for name in ("point", "normal") for axis in AXES[:d]]
     tangent = ["tangent_impulse"] if d == 2 else [f"tangent_impulse_{axis}" for axis in AXES]
@@ -66,6 +67,18 @@ def write_impulses_csv(content: Content, path: Path) -> None:
             yield from ((time, first, second, *rest) for first, second, rest in pairs)
 
     _write(path, ["time", "first", "second", *vectors, "normal_impulse", *tangent], rows())
+
+
+def write_all_events_csv(content: Content, path: Path) -> None:
+    """All events of the run."""
+    assert content.run.events is not None
+    write_events_csv(content.run.events, path)
+
+
+def write_events_csv(events: Events, path: Path) -> None:
+    """One row per event, ordered by time; vectors have one column per axis."""
+    columns = events.columns()
+    _write(path, list(columns), zip(*(values.tolist() for values in columns.values())))
 
 
 def _write(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -91,6 +104,8 @@ def write_npz(content: Content, path: Path) -> None:
     plain = {name: run.geometry[name] for name in run.geometry}
     arrays |= {f"world_{name}": values.astype(values.dtype.str) for name, values in plain.items()}
     arrays |= _impulses([content.impulses(k) for k in range(len(frames))])
+    if run.events is not None:
+        arrays |= {f"event_{name}": values for name, values in run.events.columns().items()}
     about = {"scene": run.name, "law": run.law, "settings": run.settings.as_dict(), "state_hash": run.state_hash}
     arrays["about"] = np.array(json_text({**about, "carom_version": run.carom_version}))
     memory = io.BytesIO()

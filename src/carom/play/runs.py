@@ -57,6 +57,8 @@ MEANINGS = {
     "symmetry": ("SYM", "symmetry", "symmetry is preserved"),
     "impacts": ("FEA", "feasibility", "nothing still approaches"),
     "residual": ("", "residual", "at most the tolerance in every step"),
+    "events": ("", "events", "explain every change of momentum"),
+    "joints": ("", "joints", "hold in every frame"),
 }
 
 _GENERAL = {
@@ -101,13 +103,18 @@ _OWN: dict[str, dict[str, Slider | None]] = {
         "width": whole("width", "pairs of cards", 2, 4, 2),
         "rest": Slider("rest", "balls come after", 0.2, 3.0, 1.0, 0.1),
     },
+    **{
+        name: {"angle": Slider("angle", "angle in radians", 0.1, 1.4, 0.6, 0.05)}
+        for name in ("cradle_on_rods", "cradle_on_strings", "cradle_on_strings_3d", "double_pendulum")
+    },
     "maxwells_demon": {"side": whole("side", "balls on a side", 2, 6, 6)},
     "sphere_packing": {"side": None},
     "two_tetrahedra": {"speed": Slider("speed", "speed", 50.0, 200.0, 100.0, 5.0)},
     "spinning_top_free": {"spin": Slider("spin", "spin", 1.0, 10.0, 5.0, 0.5)},
     "flat_box": {"height": Slider("height", "height of the fall", 0.5, 3.0, 1.0, 0.1)},
 }
-_SHOWN = {"pool_break": 4.0, "pool_break_3d": 4.0}  # duration after which all balls have separated
+# Durations after which all balls have separated, or that have few enough steps.
+_SHOWN = {"pool_break": 4.0, "pool_break_3d": 4.0, "rimless_wheel": 4.0, "rocking_block": 4.0}
 _TITLES = {"newtons_cradle": "Newton's cradle", "newtons_cradle_disturbed": "Newton's cradle, disturbed"}
 _TITLES |= {"maxwells_demon": "Maxwell's demon", "bernoulli": "Bernoulli's problem", "box_2x2x1": "Box of 2 x 2 x 1"}
 _WITH_STRIKER = ("newtons_cradle", "three_ball_chain", "bernoulli", "pool_break", "cradle_3d", "pool_break_3d")

@@ -176,6 +176,8 @@ def test_colors_and_impulses_change_the_picture(plane_page, plane_run):
     by_speed = first_frame(page, viewer, plane_run)
     choose(page, "Color", "body")
     until(page, lambda seen: differs(seen, by_speed), "other colors")
+    page.get_by_text("▶|", exact=True).click()  # at the start nothing has happened yet
+    until(page, lambda seen: differs(seen, by_speed, 30), "the end of the run")
     by_body = settled(page)
     page.get_by_label("Impulses").check()
     until(page, lambda seen: differs(seen, by_body, 30), "arrows")

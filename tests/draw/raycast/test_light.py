@@ -30,9 +30,10 @@ def test_blended_light_on_a_floor_is_the_measured_light():
     extent = extent_3d(world, [state])
     camera = looking_at(extent.centers, extent.radii, up)
     rays = camera.rays(ROWS * SMOOTH, round(ROWS * camera.aspect) * SMOOTH)
-    back, ground = backdrop(rays, floor), ground_of(world, camera, up)
+    ground = ground_of(world, camera, up)
+    back = backdrop(rays, SMOOTH, floor, ground)
     lamps = lights(placed_parts(world.shapes_3d, state), world.shapes_3d, camera, up, ROWS)
-    known = background._measured(rays, SMOOTH, back, floor, ground, lamps)
+    known = background._measured(rays, SMOOTH, back, floor, lamps)
 
     rng = np.random.default_rng(3)
     rows, columns = np.nonzero(back.boundary >= 0)

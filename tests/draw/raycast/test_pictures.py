@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
@@ -12,8 +14,9 @@ from carom.build import build
 from carom.contact.grid_distance import DistanceGrid
 from carom.draw.camera import FIELD, Rays, looking_at, upward
 from carom.draw.framing import STRAY, extent_3d
-from carom.draw.raycast import RayLook, cast, render
+from carom.draw.raycast import Kept, RayLook, cast, render
 from carom.draw.raycast.background import backdrop
+from carom.draw.raycast.picture import ground_of
 from carom.draw.raycast.visible import depths, enclosing, placed_parts, seen
 from carom.draw.world3d import edges, shell_outlines
 from carom.geometry import rotations
@@ -196,11 +199,33 @@ def test_a_tube_ends_at_its_floor_and_a_shell_is_a_circle():
 def test_rays_leave_a_box_through_the_far_side():
     world, _ = made(at((0.0, 0.0, 0.5), Sphere(0.1)), boundaries=[Container((-1.0, -1.0, 0.0), (1.0, 1.0, 1.0))])
     camera = looking_at(np.array([[0.0, 0.0, 0.5]]), np.array([2.0]), azimuth=-90.0, elevation=0.0, aspect=1.0)
-    back = backdrop(camera.rays(101, 101), world.boundaries)
+    back = backdrop(camera.rays(101, 101), 1, world.boundaries, ground_of(world, camera, upward(world.gravity)))
     wall = int(back.boundary[50, 50])
     assert world.boundaries.axis[wall].tolist() == [0.0, -1.0, 0.0]
     assert camera.eye[1] + back.depth[50, 50] == pytest.approx(1.0, abs=1e-5)
     assert back.boundary[0, 0] == -1  # past the box
+
+
+# ---- films
+
+
+def test_pictures_of_a_film_do_not_depend_on_what_was_kept():
+    """Bodies at rest, one that moves, one that starts and stops: each picture has the bits of one drawn alone."""
+    places = [(0.0, 0.0, 0.5), (1.2, 0.0, 0.5), (0.0, 1.5, 0.5), (1.0, 1.4, 0.4)]
+    world, start = made(*(at(place, Box((0.8, 0.8, 0.8))) for place in places), boundaries=[Plane()])
+    camera = looking_at(np.array(places), np.full(4, 1.0))
+    colors, look, kept = np.full((4, 3), 0.6), RayLook(rows=60), Kept()
+    motions = [(0.0, 0.0), (0.1, 0.0), (0.2, 0.0), (0.3, 0.1), (0.4, 0.2), (0.4, 0.2), (0.5, 0.2)]
+    drawn = []
+    for first, second in motions:
+        move = np.zeros((4, 3))
+        move[0, 2], move[1, 0] = first, second
+        state = dataclasses.replace(start, position=start.position + move)
+        alone = render(world, state, colors, camera, look)
+        drawn.append(render(world, state, colors, camera, look, kept=kept))
+        assert (drawn[-1].pixels == alone.pixels).all()
+    assert drawn[5] is drawn[4] and drawn[6] is not drawn[5]  # nothing moved: the picture itself is used again
+    assert (drawn[0].pixels != drawn[1].pixels).any()
 
 
 # ---- camera

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from tests.trajectory.small import NO_EVENTS
 
 from carom.build import build
 from carom.scene import Bodies, Box, Disc, Drum, Plane, Rectangle, Scene, Sphere, Vibrating
 from carom.settings import Settings
-from carom.stepping.report import ContactImpulses, step_table
+from carom.stepping import events
+from carom.stepping.report import step_table
 from carom.trajectory import Recorder
 from carom.world import State
 
@@ -38,17 +40,22 @@ def record(
 ) -> None:
     """Frames 0 to `upto` of the FRAMES that the run was to have."""
     world, state = build(scene, check_overlap=False)
-    settings = Settings(law, (), None, None, "synchronous", STEP, FRAMES, 1, impulses)
+    settings = Settings(
+        law, (), None, None, "synchronous", STEP, FRAMES, 1, impulses, events="all" if impulses else "none"
+    )
     recorder = Recorder.create(path, scene, world, state, settings)
     for number in range(upto + 1):
         if number:
             state = _moved(state, world.dimension, number)
         recorder.step(_row(state, world.dimension))
-        recorder.frame(state, _impulses(state, world.dimension) if impulses else None)
+        recorder.frame(state)
+        if impulses:
+            recorder.events(_event(state))
+        memory = NO_EVENTS | {"events_count": np.array([number + 1, *[0] * 5])} if impulses else {}
         if number in (0, upto):
-            recorder.checkpoint(state, {})
+            recorder.checkpoint(state, memory)
     if finish:
-        recorder.finish(state).close()
+        recorder.finish(state, memory).close()
     else:
         recorder.abort()
 
@@ -68,9 +75,11 @@ def _row(state: State, dimension: int) -> np.ndarray:
     return row
 
 
-def _impulses(state: State, dimension: int) -> ContactImpulses:
-    """One contact, between the first two bodies, that pushes along x."""
-    along = np.eye(dimension)[:1]
-    tangent = np.zeros(1) if dimension == 2 else np.zeros((1, 3))
-    point = 0.5 * (state.position[0] + state.position[1])[None]
-    return ContactImpulses(np.array([0]), np.array([1]), point, along, np.ones(1), tangent)
+def _event(state: State) -> np.ndarray:
+    """One impact, between the first two bodies, that pushes along x."""
+    row = np.zeros((1, events.COLUMNS))
+    row[0, events.TIME], row[0, events.STEP], row[0, events.OTHER] = state.time, state.step, 1
+    row[0, events.DIRECTION] = row[0, events.IMPULSE] = 1.0
+    point = 0.5 * (state.position[0] + state.position[1])
+    row[0, events.PLACE : events.PLACE + len(point)] = point
+    return row

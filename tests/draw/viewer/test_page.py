@@ -90,11 +90,36 @@ def test_a_ray_meets_the_body_that_is_in_front(made, scene):
 
 
 def test_the_panel_says_which_impulses_are_recorded(tmp_path):
-    """A frame holds those of its last step only."""
+    """A frame has those since the frame before."""
     from tests.trajectory import small
 
-    for every, words in ((2, "of the step before each frame only, one step in 2"), (1, "of every step")):
+    for every, words in ((2, "of every step"), (1, "of every step")):
         path = tmp_path / f"{every}.h5"
         small.whole_run(path, frame_every=every).close()
         with viewing([path], port=0, play=False) as viewer:
             assert words in viewer.page.panel.impulses_note.content
+
+
+def test_the_list_of_impacts_jumps_to_the_frame_after_one(tmp_path):
+    import carom
+    from carom.draw.viewer.panel import strongest_impacts
+
+    path = tmp_path / "run.h5"
+    carom.simulate("newtons_cradle", duration=2.0, frame_rate=7, output=path).close()
+    with carom.Trajectory(path) as run:
+        listed, impacts = strongest_impacts(run), run.events.impacts
+        assert len(listed) == min(20, len(impacts)) > 0
+        for time, after in zip(impacts["time"].tolist(), listed.values()):
+            assert after >= time and (run.time < after).sum() == (run.time <= time).sum()
+    with viewing([path], port=0, play=False) as viewer:
+        label, time = next(iter(listed.items()))
+        panel = viewer.page.panel
+        panel.impacts.value = label
+        assert panel.impacts.value == label and time in run_times(path)
+
+
+def run_times(path) -> list[float]:
+    import carom
+
+    with carom.Trajectory(path) as run:
+        return run.time.tolist()

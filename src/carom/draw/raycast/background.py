@@ -34,19 +34,30 @@ class Ground(NamedTuple):
 
 
 class Backdrop(NamedTuple):
-    """The boundaries behind the bodies."""
+    """The boundaries behind the bodies, as far as bodies and light do not matter: pictures with one camera share it."""
 
     depth: NDArray[np.float32]  # (rows, columns), infinite where there is none
     boundary: NDArray[np.int32]  # index of the boundary, -1 for none
+    alpha: NDArray[np.float32]  # opacity
+    tone: NDArray[np.float32]  # brightness, which the grid reduces
+    level: NDArray[np.bool_]  # whether it is the ground
 
 
-def backdrop(rays: Rays, boundaries: Boundaries) -> Backdrop:
-    """The boundary at each pixel behind the bodies. A boundary that lies between eye and bodies is transparent."""
-    depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
-    boundary = np.full((rays.rows, rays.columns), -1, np.int32)
+def backdrop(rays: Rays, smooth: int, boundaries: Boundaries, ground: Ground) -> Backdrop:
+    """The boundary at each ray behind the bodies. A boundary that lies between eye and bodies is transparent."""
+    size = (rays.rows, rays.columns)
+    back = Backdrop(
+        np.full(size, np.inf, np.float32),
+        np.full(size, -1, np.int32),
+        np.zeros(size, np.float32),
+        np.full(size, BRIGHTNESS, np.float32),
+        np.zeros(size, np.bool_),
+    )
     if len(boundaries.kind):
-        _leave(rays, boundaries.kind, boundaries.point, boundaries.axis, boundaries.radius, depth, boundary)
-    return Backdrop(depth, boundary)
+        b = boundaries
+        _leave(rays, b.kind, b.point, b.axis, b.radius, back.depth, back.boundary)
+        _tones(rays, smooth, b, ground, back)
+    return back
 
 
 @kernel
@@ -98,26 +109,15 @@ def _leave(
 
 
 @kernel
-def paint(
-    rays: Rays,
-    smooth: int,
-    back: Backdrop,
-    seen: Buffers,
-    boundaries: Boundaries,
-    ground: Ground,
-    lights: Lights,
-    image: Image,
-) -> None:
-    """Paints the ground with its grid and shadows and the inner sides of other boundaries, on white."""
-    lattice = _measured(rays, smooth, back, boundaries, ground, lights)
+def _tones(rays: Rays, smooth: int, boundaries: Boundaries, ground: Ground, back: Backdrop) -> None:
+    """Opacity and grid. The rays of a pixel share what changes slowly: opacity, and whether a grid line is near."""
     size = (rays.rows // smooth + 1, rays.columns // smooth + 1)
-    # The rays of a pixel share what changes slowly: light, opacity, and whether a grid line is near.
-    of, known, shown = np.full(size, -1, np.int32), np.zeros(size, np.float32), np.zeros(size, np.float32)
+    of, shown = np.full(size, -1, np.int32), np.zeros(size, np.float32)
     lined, level = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
     for i in range(rays.rows):
         for j in range(rays.columns):
             k = back.boundary[i, j]
-            if k < 0 or (seen.part[i, j] >= 0 and seen.depth[i, j] < back.depth[i, j]):
+            if k < 0:
                 continue
             t = back.depth[i, j]
             r, c = i // smooth, j // smooth
@@ -127,23 +127,49 @@ def paint(
                 of[r, c], level[r, c] = k, _is_ground(ground, boundaries.kind[k], n)
                 shown[r, c] = _alpha(ground, x, y, z, level[r, c])
                 lined[r, c] = level[r, c] and _off_grid(ground, x, y, z) < AROUND * smooth * t / rays.scale
-                if shown[r, c] > 0.0:
-                    known[r, c] = BRIGHTNESS * min(1.0, light(lattice, i, j, k, lights, (x, y, z), n))
-            alpha, value = shown[r, c], known[r, c]
-            if alpha <= 0.0 or (not level[r, c] and seen.part[i, j] >= 0):  # a body outside the container stays visible
-                continue
+            back.alpha[i, j], back.level[i, j] = shown[r, c], level[r, c]
             if lined[r, c]:
                 x, y, z = point(rays, i, j, t)
                 if _off_grid(ground, x, y, z) < max(0.004 * ground.spacing, 0.7 * t / rays.scale):
-                    value *= GRID
-            for q in range(3):
-                image[i, j, q] = 1.0 - alpha * (1.0 - value * (1.0 if q == 2 else 0.985))
+                    back.tone[i, j] *= GRID
 
 
 @kernel
-def _measured(
-    rays: Rays, smooth: int, back: Backdrop, boundaries: Boundaries, ground: Ground, lights: Lights
-) -> Lattice:
+def paint(
+    rays: Rays,
+    smooth: int,
+    back: Backdrop,
+    seen: Buffers,
+    boundaries: Boundaries,
+    lights: Lights,
+    image: Image,
+) -> None:
+    """Paints the ground with its grid and shadows and the inner sides of other boundaries, on white."""
+    lattice = _measured(rays, smooth, back, boundaries, lights)
+    columns = rays.columns // smooth + 1
+    # The rays of a pixel share its light.
+    of, known = np.full(columns, -1, np.int32), np.zeros(columns, np.float32)
+    for i in range(rays.rows):
+        if i % smooth == 0:
+            of[:] = -1
+        for j in range(rays.columns):
+            k, alpha = back.boundary[i, j], back.alpha[i, j]
+            if alpha <= 0.0:
+                continue
+            if seen.part[i, j] >= 0 and (seen.depth[i, j] < back.depth[i, j] or not back.level[i, j]):
+                continue  # a body outside the container stays visible
+            c = j // smooth
+            if of[c] != k:
+                x, y, z = point(rays, i, j, back.depth[i, j])
+                n = _inward(boundaries, k, x, y, z)
+                of[c], known[c] = k, min(1.0, light(lattice, i, j, k, lights, (x, y, z), n))
+            value = known[c] * back.tone[i, j]
+            image[i, j, 0] = image[i, j, 1] = 1.0 - alpha * (1.0 - 0.985 * value)
+            image[i, j, 2] = 1.0 - alpha * (1.0 - value)
+
+
+@kernel
+def _measured(rays: Rays, smooth: int, back: Backdrop, boundaries: Boundaries, lights: Lights) -> Lattice:
     """Light on the boundaries, also behind bodies, where it is dark: interpolated light shows where a body stands."""
     lattice = empty(rays, smooth)
     for r in range(lattice.surface.shape[0]):
@@ -151,12 +177,9 @@ def _measured(
         for c in range(lattice.surface.shape[1]):
             j = min(c * lattice.step, rays.columns - 1)
             k = back.boundary[i, j]
-            if k < 0:
-                continue
-            x, y, z = point(rays, i, j, back.depth[i, j])
-            n = _inward(boundaries, k, x, y, z)
-            if _alpha(ground, x, y, z, _is_ground(ground, boundaries.kind[k], n)) > 0.0:
-                note(lattice, r, c, k, x, y, z, n)
+            if back.alpha[i, j] > 0.0:
+                x, y, z = point(rays, i, j, back.depth[i, j])
+                note(lattice, r, c, k, x, y, z, _inward(boundaries, k, x, y, z))
     measure(lattice, lights)
     return lattice
 

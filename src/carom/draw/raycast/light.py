@@ -10,6 +10,7 @@ times faster than measuring at every pixel; the mean difference is a quarter of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ LAMPS, LAMP_WIDTH, LAMP_MAP = 14, 0.06, 640  # number of directions, radius in r
 SKIES, SKY_MAP = 64, 160
 GOLDEN = np.pi * (3.0 - np.sqrt(5.0))  # golden angle: successive directions fill a disc evenly
 COARSE = 4  # pixels between two lattice points
+WORTH = 0.3  # share of the parts that are drawn in each picture above which those at rest are drawn once for all
 CHANGE = 0.004  # difference of the lamp light between lattice points above which it is measured at every pixel
 Normal = tuple[float, float, float]
 Place = tuple[float, float, float]
@@ -35,8 +37,8 @@ class Maps(NamedTuple):
     """Shadow maps of one size, each with the direction to its light."""
 
     toward: Floats  # (k, 3) unit vectors to the light
-    right: Floats  # (k, 3) axes of the maps
-    up: Floats
+    # (k, 3, 4) row, column and depth in the map of a point (x, y, z): the first number plus the scalar product
+    affine: Floats
     depth: NDArray[np.float32]  # (k, size, size)
     center: Floats  # (3,) of the sphere that the maps cover
     radius: float
@@ -51,12 +53,51 @@ class Lights(NamedTuple):
     level: float  # light on the ground without shadows
 
 
-def lights(parts: Parts, shapes: Shapes3D, camera: Camera, up: Floats, rows: int) -> Lights:
+class Still:
+    """Shadow maps of the parts that did not move between two pictures of a film.
+
+    The depth at a pixel is the least of all parts, whatever their order: maps have the same bits with and without it.
+    """
+
+    def __init__(self) -> None:
+        self._before: Parts | None = None  # of the last picture
+        self._layer: tuple[tuple[bytes, ...], NDArray[np.bool_], Parts, list[NDArray[np.float32]]] | None = None
+
+    def base(
+        self, parts: Parts, key: tuple[bytes, ...], make: Callable[[Parts], list[NDArray[np.float32]]]
+    ) -> tuple[Parts, list[NDArray[np.float32]]]:
+        """The parts that have to be drawn, and maps of all others, which `make` draws if there are none."""
+        before, self._before = self._before, parts
+        rest = np.zeros(len(parts.body), bool) if before is None else _same(before, parts)
+        layer = self._layer
+        valid = layer is not None and layer[0] == key and self._holds(layer[1], layer[2], parts)
+        if layer is None or not valid or (rest & ~layer[1]).sum() > WORTH * (~layer[1]).sum():
+            layer = self._layer = key, rest, parts, make(_these(parts, rest))
+        return _these(parts, ~layer[1]), [depth.copy() for depth in layer[3]]
+
+    @staticmethod
+    def _holds(rest: NDArray[np.bool_], then: Parts, now: Parts) -> bool:
+        return len(rest) == len(now.body) and bool(_same(then, now)[rest].all())
+
+
+def _same(a: Parts, b: Parts) -> NDArray[np.bool_]:
+    """(p,) whether parts are at the same places."""
+    if len(a.body) != len(b.body):  # another set of bodies is drawn as glass
+        return np.zeros(len(b.body), bool)
+    found = (a.body == b.body) & (a.place == b.place).all(axis=1) & (a.turn == b.turn).all(axis=(1, 2))
+    return np.asarray(found)
+
+
+def _these(parts: Parts, chosen: NDArray[np.bool_]) -> Parts:
+    return Parts(parts.body[chosen], parts.shape[chosen], parts.place[chosen], parts.turn[chosen])
+
+
+def lights(parts: Parts, shapes: Shapes3D, camera: Camera, up: Floats, rows: int, still: Still | None = None) -> Lights:
     """A lamp above and to the left of the camera, and the sky, for a picture with this number of rows."""
     center, radius = 0.5 * (camera.low + camera.high), 0.5 * float(np.linalg.norm(camera.high - camera.low))
     reach = shapes.reach[parts.shape]
     far = float((np.linalg.norm(parts.place - center, axis=1) + reach).max())
-    radius = min(radius, far)
+    radius = min(radius, 2.0 ** (0.25 * np.ceil(4.0 * np.log2(far))))  # steps: maps of a film stay comparable
     right, forward = camera.right, camera.forward
     level = forward - (forward @ up) * up
     slant = float(np.linalg.norm(level))
@@ -64,8 +105,14 @@ def lights(parts: Parts, shapes: Shapes3D, camera: Camera, up: Floats, rows: int
     toward = up + 0.42 * back - 0.5 * right
     toward /= np.linalg.norm(toward)
     size = max(200, min(LAMP_MAP, rows))
-    lamp = _maps(_spread(toward, LAMPS, LAMP_WIDTH), size, center, radius, parts, shapes)
-    sky = _maps(_dome(up, SKIES), SKY_MAP, center, radius, parts, shapes)
+    kinds = ((_spread(toward, LAMPS, LAMP_WIDTH), size), (_dome(up, SKIES), SKY_MAP))
+    key = (center.tobytes(), np.float64(radius).tobytes(), *(directions.tobytes() for directions, _ in kinds))
+
+    def drawn(some: Parts) -> list[NDArray[np.float32]]:
+        return [_maps(*kind, center, radius, some, shapes).depth for kind in kinds]
+
+    moving, bases = (Still() if still is None else still).base(parts, key, drawn)
+    lamp, sky = (_maps(*kind, center, radius, moving, shapes, base) for kind, base in zip(kinds, bases))
     return Lights(lamp, sky, up, LAMP * float(toward @ up) + SKY)
 
 
@@ -92,31 +139,41 @@ def _axes(normal: Floats) -> tuple[Floats, Floats]:
     return u, np.cross(normal, u)
 
 
-def _maps(toward: Floats, size: int, center: Floats, radius: float, parts: Parts, shapes: Shapes3D) -> Maps:
+def _maps(
+    toward: Floats,
+    size: int,
+    center: Floats,
+    radius: float,
+    parts: Parts,
+    shapes: Shapes3D,
+    depth: NDArray[np.float32] | None = None,
+) -> Maps:
+    """The maps of some directions with these parts, added to `depth` if it is given."""
     right, up = (np.array(v) for v in zip(*(_axes(d) for d in toward)))
-    depth = np.empty((len(toward), size, size), np.float32)
+    if depth is None:
+        depth = np.full((len(toward), size, size), np.inf, np.float32)
     for k, d in enumerate(toward):
         eye = center + 2.0 * radius * d
-        depth[k] = depths(Rays(eye, right[k], up[k], -d, 0.5 * size / radius, size, size, True), parts, shapes)
-    return Maps(toward, right, up, depth, center, radius)
+        if len(parts.body):
+            depths(Rays(eye, right[k], up[k], -d, 0.5 * size / radius, size, size, True), parts, shapes, depth[k])
+    scale = 0.5 * size / radius
+    slopes = np.stack([-scale * up, scale * right, -toward], axis=1)
+    start = np.array([0.5 * size - 0.5, 0.5 * size - 0.5, 2.0 * radius]) - slopes @ center
+    return Maps(toward, np.concatenate([start[:, :, None], slopes], axis=2), depth, center, radius)
 
 
 @kernel
 def lit(maps: Maps, k: int, x: float, y: float, z: float) -> float:
     """The part of light k that reaches a point, from 0 to 1, interpolated between four pixels of its map."""
     # Scalars are read from the arrays one by one: a view of a row would cost more than everything else.
-    size = maps.depth.shape[1]
-    ax, ay, az = x - maps.center[0], y - maps.center[1], z - maps.center[2]
-    scale = 0.5 * size / maps.radius
-    across = ax * maps.right[k, 0] + ay * maps.right[k, 1] + az * maps.right[k, 2]
-    along = ax * maps.up[k, 0] + ay * maps.up[k, 1] + az * maps.up[k, 2]
-    toward = ax * maps.toward[k, 0] + ay * maps.toward[k, 1] + az * maps.toward[k, 2]
-    column, row = across * scale + 0.5 * size - 0.5, 0.5 * size - 0.5 - along * scale
-    depth = 2.0 * maps.radius - toward
+    size, a = maps.depth.shape[1], maps.affine
+    row = a[k, 0, 0] + a[k, 0, 1] * x + a[k, 0, 2] * y + a[k, 0, 3] * z
+    column = a[k, 1, 0] + a[k, 1, 1] * x + a[k, 1, 2] * y + a[k, 1, 3] * z
     if not (row >= 0.0 and column >= 0.0 and row < size - 1 and column < size - 1):
         return 1.0
     i, j = int(row), int(column)
     s, t = row - i, column - j
+    depth = a[k, 2, 0] + a[k, 2, 1] * x + a[k, 2, 2] * y + a[k, 2, 3] * z
     total = 0.0
     if depth <= maps.depth[k, i, j]:
         total += (1.0 - s) * (1.0 - t)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,18 @@ from ...solvers.rows import Floats
 from ...world import PLANE, Boundaries, State, World
 from ..camera import Camera, level_axes, looking_at, upward
 from ..framing import extent_3d
+from ..joints import drawn_joints
 from ..world3d import edges, shell_outlines, tube_outlines
 from . import background, shade
-from .light import lights
+from .light import Still, lights
 from .visible import Parts, chosen_parts, enclosing, placed_parts, seen
 
+T = TypeVar("T")
 SMOOTH = 2  # rays along each side of a pixel
+JOINT_LIGHT = 0.05  # of the lines of joints
 EDGE_LIGHT = 0.28  # linear brightness of the lines along boundaries
 FADE = 2.2  # distance at which the ground has faded out, relative to half the diagonal of the scene
+GRAIN = 1e-6  # steps of positions relative to the diagonal of the scene, and of quaternions
 CELLS = 12.0  # grid cells per half diagonal, at most about
 
 
@@ -46,6 +51,26 @@ class Picture:
     depth: NDArray[np.float32] = field(repr=False)  # (rows, columns) of that body along the view, infinite for none
 
 
+class Kept:
+    """What the pictures of a film share: the background of the last camera, and the last picture.
+
+    Both are functions of what they are kept for, bit by bit, so that pictures do not depend on their order, and threads
+    may share one object.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[tuple[bytes, ...], Any]] = {}
+        self.still = Still()
+
+    def get(self, name: str, key: tuple[bytes, ...], make: Callable[[], T]) -> T:
+        """What was made last under this name, if it was for the same key, else what `make` returns."""
+        found = self._last.get(name)
+        if found is None or found[0] != key:
+            found = self._last[name] = key, make()
+        made: T = found[1]
+        return made
+
+
 def render(
     world: World,
     state: State,
@@ -53,29 +78,61 @@ def render(
     camera: Camera | None = None,
     look: RayLook | None = None,
     scene: Scene | None = None,
+    kept: Kept | None = None,
 ) -> Picture:
     """Draws a state of a 3D world. `colors` (n, 3): sRGB from 0 to 1, one per body.
 
-    By default the camera sees all bodies, and also the tops of open containers if `scene` is given.
+    By default the camera sees all bodies, and also the tops of open containers if `scene` is given. Pictures of one
+    world that share `kept` do not render again what did not move.
     """
-    look = RayLook() if look is None else look
+    look, kept = RayLook() if look is None else look, Kept() if kept is None else kept
     boundaries = boundaries_at(world, state.time, 1e-6)[0]
-    shapes, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
     if camera is None:
         extent = extent_3d(world, [state], scene)
-        camera = looking_at(extent.centers, extent.radii, up)
+        camera = looking_at(extent.centers, extent.radii, upward(world.gravity))
+    walls = boundaries._replace(velocity=np.zeros((0, 6)))  # the speed of a boundary is not seen
+    stage = (repr(look).encode(), *_bits(camera), *(part.tobytes() for part in walls))
+    state = _rounded(state, camera)
+    bodies = (state.position.tobytes(), state.orientation.tobytes(), np.asarray(colors).tobytes())
+    view = View(camera, look, boundaries, stage)
+    return kept.get("picture", (*stage, *bodies), lambda: _render(world, state, colors, view, kept))
+
+
+class View(NamedTuple):
+    """What a picture is seen with, and a key of all of it."""
+
+    camera: Camera
+    look: RayLook
+    boundaries: Boundaries
+    key: tuple[bytes, ...]
+
+
+def _rounded(state: State, camera: Camera) -> State:
+    """The state with poses on a grid far below a pixel, so that bodies that rest but for rounding did not move."""
+    fine = GRAIN * float(np.linalg.norm(camera.high - camera.low))
+    place, turn = np.round(state.position / fine) * fine, np.round(state.orientation / GRAIN) * GRAIN
+    return replace(state, position=place, orientation=turn)
+
+
+def _bits(camera: Camera) -> tuple[bytes, ...]:
+    return tuple(np.asarray(value).tobytes() for value in vars(camera).values())
+
+
+def _render(world: World, state: State, colors: Floats, view: View, kept: Kept) -> Picture:
+    camera, look, boundaries, _ = view
+    shapes, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
     everything = placed_parts(shapes, state)
     hollow = enclosing(shapes, state, everything)
     parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow))
-    buffers, back = seen(rays, parts, shapes), background.backdrop(rays, boundaries)
-    lamps = lights(parts, shapes, camera, up, look.rows)
     ground = ground_of(world, camera, up)
+    back = kept.get("back", view.key, lambda: background.backdrop(rays, look.smooth, boundaries, ground))
+    buffers, lamps = seen(rays, parts, shapes), lights(parts, shapes, camera, up, look.rows, kept.still)
     image = np.ones((rays.rows, rays.columns, 3), np.float32)
     weight = shade.weights(shapes.radius, rays, state.position)
     shade.bodies(rays, look.smooth, buffers, parts.body, rgb, lamps, image)
     shade.outlines(buffers, parts.body, shapes.radius, weight, image)
-    background.paint(rays, look.smooth, back, buffers, boundaries, ground, lamps, image)
+    background.paint(rays, look.smooth, back, buffers, boundaries, lamps, image)
     for body in hollow:
         shell = chosen_parts(everything, np.arange(world.count) == body)
         before = seen(rays, shell, shapes)
@@ -86,6 +143,8 @@ def render(
     if look.lines:
         for points in _lines(boundaries, camera, up):
             shade.line(image, buffers.depth, rays, points, EDGE_LIGHT, look.smooth)
+    for points in drawn_joints(world, state).lines:
+        shade.line(image, buffers.depth, rays, points, JOINT_LIGHT, 2 * look.smooth)
     level = bool(((boundaries.kind == PLANE) & (boundaries.axis @ up > 0.5)).any())
     return Picture(
         shade.averaged(image, look.smooth),

@@ -64,9 +64,10 @@ def seen(rays: Rays, parts: Parts, shapes: Shapes3D) -> Buffers:
     return buffers
 
 
-def depths(rays: Rays, parts: Parts, shapes: Shapes3D) -> NDArray[np.float32]:
-    """The depth at every pixel: a shadow map, if the rays come from a lamp."""
-    depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
+def depths(rays: Rays, parts: Parts, shapes: Shapes3D, depth: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+    """The depth at every pixel: a shadow map, if the rays come from a lamp. Parts are added to `depth`, if given."""
+    if depth is None:
+        depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
     none = np.zeros((1, 1), np.int32)
     _fill(
         rays,

@@ -17,6 +17,8 @@ from .plots import Plot
 
 FIRST, BACK, ON, LAST = "|◀", "◀", "▶", "▶|"
 PLAY, PAUSE = "Play", "Pause"
+LISTED_IMPACTS = 20  # strongest impacts of a run that the panel lists
+NO_IMPACT = "jump to one of the strongest"
 INK = "#3b4250"
 SHOW_ALL, SAVE = "Show all", "Save as PNG"
 HOW = "click a body for its number, speed and contacts · drag to rotate · right-drag to move · wheel to zoom · "
@@ -142,13 +144,30 @@ class Panel:
             self.quantity = titles[event.target.value]
             self._changed()
 
+    def _add_impacts(self, run: Trajectory) -> None:
+        """The list of the strongest impacts; choosing one shows the frame after it."""
+        self.impacts: Any = None
+        times = strongest_impacts(run)
+        if not times:
+            return
+        self.impacts = self._gui.add_dropdown("Impacts", (NO_IMPACT, *times), initial_value=NO_IMPACT)
+
+        @self.impacts.on_update
+        def _(event: Any) -> None:
+            if event.target.value in times:
+                self._player.pause()
+                self._player.seek(times[event.target.value])
+                self._changed()
+
     def _add_contacts(self, runs: Sequence[Trajectory]) -> None:
-        recorded = all(run.settings.impulses for run in runs)
-        hint = None if recorded else "not recorded: carom run --impulses"
+        recorded = all(run.settings.impulses or run.settings.events != "none" for run in runs)
+        hint = None if recorded else "not recorded: the run has no events"
         dots = self._gui.add_checkbox("Contact points", False)
         arrows = self._gui.add_checkbox("Impulses", False, disabled=not recorded, hint=hint)
-        steps = "; ".join(dict.fromkeys(run.settings.recorded_impulses for run in runs))
+        since = "since the frame before"
+        steps = "; ".join(dict.fromkeys(run.settings.recorded_impulses or since for run in runs))
         self.impulses_note = self._gui.add_html(_small(f"impulses {steps}") if recorded else "")
+        self._add_impacts(runs[0])
         view = self._gui.add_button_group("Picture", (SHOW_ALL, SAVE))
 
         @dots.on_update
@@ -217,6 +236,21 @@ def _bar(legend: Legend) -> str:
         marks.append(f'<span style="{style}">{escape(label)}</span>')
     bar = f'<div style="height:12px;border-radius:3px;background:linear-gradient(90deg,{stops})"></div>'
     return f'{bar}<div style="position:relative;height:16px;margin-top:2px">{"".join(marks)}</div>'
+
+
+def strongest_impacts(run: Trajectory) -> dict[str, float]:
+    """Labels of the strongest impacts in order of time, with the times of the first frames after them."""
+    if run.events is None or not len(run.events.impacts):
+        return {}
+    found = run.events.impacts
+    size = np.linalg.norm(found.impulse, axis=1)
+    out = {}
+    for i in np.sort(np.argsort(-size, kind="stable")[:LISTED_IMPACTS]).tolist():
+        first, second = int(found["first"][i]), int(found["second"][i])
+        other = f"boundary {-1 - second}" if second < 0 else str(second)
+        frame = min(int(np.searchsorted(run.step, found["step"][i])), len(run) - 1)
+        out[f"{found['time'][i]:.4g}: {first} and {other}, impulse {size[i]:.3g}"] = float(run.time[frame])
+    return out
 
 
 def _swatches(legend: Legend) -> str:

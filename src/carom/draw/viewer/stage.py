@@ -13,6 +13,7 @@ from ..world3d import container_tops
 from .bodies import Bodies
 from .boundaries import BoundaryMesh, BoundaryNodes, meshes_2d, meshes_3d
 from .contacts import ContactMarks
+from .joints import JointLines
 from .layout import Layout, boundaries_of
 from .runs import Frames
 
@@ -27,6 +28,7 @@ class Stage:
         self._bodies = Bodies(server, name, run, layout, number)
         self._boundaries = BoundaryNodes(server, name, boundary_meshes(frames, layout, number), layout, number)
         self._marks = ContactMarks(server, name, run, layout, number)
+        self._joints = JointLines(server, name, run, layout, number)
         self.coloring = Coloring.of(run, "body")
         self.dots = self.arrows = False
         self._dotted = False
@@ -52,6 +54,7 @@ class Stage:
         frame = self.frames.at(index)
         self._bodies.show(frame, self._colors(frame.number))
         self._boundaries.show(frame.boundaries)
+        self._joints.show(self.frames.run, frame.number)
         self._show_marks(frame.number)
         self.shown = index
         return True

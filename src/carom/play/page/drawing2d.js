@@ -170,6 +170,17 @@ export class ImpactPainter {
 
 // ---- a run
 
+// The frame at or before a time, and the fraction of the way to the next.
+export function frameAt(times, time) {
+  let [low, high] = [0, times.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (times[middle] <= time) low = middle; else high = middle - 1;
+  }
+  const span = (times[low + 1] ?? times[low]) - times[low];
+  return [low, span > 0 ? Math.min(1, Math.max(0, (time - times[low]) / span)) : 0];
+}
+
 export class RunPainter {
   constructor(canvas, data, index) {
     const result = data.results[index];

@@ -166,7 +166,7 @@ export class Painter3D {
     const next = Math.min(k + 1, result.time.length - 1);
     const mixed = (array, size, i) => Array.from({ length: size }, (_, c) => {
       const [a, b] = [array[(k * count + i) * size + c], array[(next * count + i) * size + c]];
-      return a + f * (b - a);
+      return Math.abs(b - a) < 0.5 * this.size ? a + f * (b - a) : a; // across a periodic side bodies jump
     });
     const [matrix, color, one] = [new THREE.Matrix4(), new THREE.Color(), new THREE.Vector3(1, 1, 1)];
     for (const { batch, bodies } of this.batches) {

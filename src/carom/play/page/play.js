@@ -1,7 +1,7 @@
 // The page: sends requests to the server, controls the time of the film, and updates controls, drawings and results.
 
 import { Controls } from "/controls.js";
-import { ImpactPainter, RunPainter, impactBox } from "/drawing2d.js";
+import { ImpactPainter, RunPainter, frameAt, impactBox } from "/drawing2d.js";
 import { chartColumn, short, tickCard, velocityCard } from "/results.js";
 import { Painter3D } from "/drawing3d.js";
 
@@ -265,17 +265,6 @@ class Page {
 }
 
 const impactClock = (t) => (Math.abs(t) < 5e-3 ? "the impact" : t < 0 ? `${(-t).toFixed(2)} before impact` : `${t.toFixed(2)} after impact`);
-
-// The frame at or before a time, and the fraction of the way to the next.
-function frameAt(times, time) {
-  let [low, high] = [0, times.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (times[middle] <= time) low = middle; else high = middle - 1;
-  }
-  const span = (times[low + 1] ?? times[low]) - times[low];
-  return [low, span > 0 ? Math.min(1, Math.max(0, (time - times[low]) / span)) : 0];
-}
 
 // Decodes arrays, which are base64 of little-endian numbers.
 function unpacked(data) {
