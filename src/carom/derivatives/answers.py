@@ -86,8 +86,8 @@ def _held(run: Replay, at: Ends, contacts: Ints, impulses: Floats, target: Float
     if len(contacts) == 0:
         return at
     part = run.system.part(contacts)
-    gram = Gram(part.matrix)
-    x = at.velocity + part.transposed @ impulses
+    gram = Gram(part)
+    x = part.moved(at.velocity, impulses)
     sources = (("target", picked(np.ones(len(contacts)), contacts, len(target))),)
     stage = Solved(part, impulses, at.velocity, x, gram, at.register, None, sources, None, at.impulses)
     run.stages.append(stage)

@@ -21,10 +21,9 @@ import numpy as np
 from ..errors import ProblemError
 from ..late import sparse as sp
 from ..solvers.rows import Floats, Ints
-from .tape import Part, Slopes
+from .tape import Part, Slopes, pairs_of
 
 DENSE_EQUATIONS = 64  # systems up to this size are factorized as arrays
-DENSE_ENTRIES = 100_000  # rows with at most this number of entries, zeros included, are multiplied as arrays
 DENSE_DEPENDENT = 400  # the same where rows depend on each other
 RANK = 1e-10  # singular values below this share of the largest count as zero
 REGULAR = 1e-6  # smallest pivot of a Cholesky factor, relative to the largest, of rows that count as independent
@@ -36,36 +35,33 @@ REFINEMENTS = 30
 class Gram:
     """`K = G G^T` of some rows, and least-norm solutions of `K y = b` where rows depend on each other."""
 
-    def __init__(self, rows: sp.csr_matrix, known: tuple[Floats, Floats] | None = None) -> None:
+    def __init__(self, part: Part, known: tuple[Floats, Floats] | None = None) -> None:
         """`known` are a right side and a solution of it, which tell dependent rows sooner than pivots do."""
         self.redundant = np.zeros(0, np.int64)  # rows with a part in null vectors of `G^T`: dependent contacts
-        k = rows.shape[0]
+        k = len(part.chosen)
         if k == 1:
-            square = float(rows.data @ rows.data)
+            square = float(part.data @ part.data)
             self._solve: Callable[[Floats], Floats] | None = lambda b: b / square
             return
-        self._solve = _cholesky(rows) if k <= DENSE_EQUATIONS else _sparse(rows, known)
+        entries = pairs_of(part.ptr, part.columns, part.data, part.width_all)
+        gram = sp.csc_matrix((entries.value, entries.other, entries.ptr), shape=(k, k))  # symmetric
+        self._solve = _cholesky(gram) if k <= DENSE_EQUATIONS else _sparse(gram, known)
         if self._solve is None and k <= DENSE_DEPENDENT:
-            self._solve, self.redundant = _least_norm(rows)
+            self._solve, self.redundant = _least_norm(part.matrix)
         elif self._solve is None:
-            self._solve, self.redundant = _refined(rows)
+            self._solve, self.redundant = _refined(gram)
 
     def solve(self, b: Floats) -> Floats:
         """The solution of least norm."""
         return np.asarray(self._solve(b))  # type: ignore[misc]
 
 
-def _cholesky(rows: sp.csr_matrix) -> Callable[[Floats], Floats] | None:
+def _cholesky(gram: sp.csc_matrix) -> Callable[[Floats], Floats] | None:
     """Few independent rows; None if they depend on each other."""
     from scipy.linalg import cho_solve  # slow to import
 
-    if rows.shape[0] * rows.shape[1] <= DENSE_ENTRIES:  # a dense product is faster than a sparse one
-        dense = rows.toarray()
-        gram = dense @ dense.T
-    else:
-        gram = (rows @ rows.T).toarray()
     try:
-        root = np.linalg.cholesky(gram)
+        root = np.linalg.cholesky(gram.toarray())
     except np.linalg.LinAlgError:
         return None
     pivots = np.diag(root)
@@ -74,10 +70,10 @@ def _cholesky(rows: sp.csr_matrix) -> Callable[[Floats], Floats] | None:
     return lambda b: cho_solve((root, True), b, check_finite=False)
 
 
-def _sparse(rows: sp.csr_matrix, known: tuple[Floats, Floats] | None) -> Callable[[Floats], Floats] | None:
+def _sparse(gram: sp.csc_matrix, known: tuple[Floats, Floats] | None) -> Callable[[Floats], Floats] | None:
     """Many independent rows; None if they depend on each other, so that solutions are not unique."""
     try:
-        factor = _factorized((rows @ rows.T).tocsc())
+        factor = _factorized(gram)
     except RuntimeError:  # exactly singular
         return None
     if known is not None:
@@ -98,9 +94,8 @@ def _least_norm(rows: sp.csr_matrix) -> tuple[Callable[[Floats], Floats], Ints]:
     return (lambda b: inverse @ b), np.flatnonzero(beyond > 1e-9)
 
 
-def _refined(rows: sp.csr_matrix) -> tuple[Callable[[Floats], Floats], Ints]:
+def _refined(matrix: sp.csc_matrix) -> tuple[Callable[[Floats], Floats], Ints]:
     """Many dependent rows: a factor of `K + shift`, with refinement, which stays in the range of K."""
-    matrix = sp.csc_matrix(rows @ rows.T)
     factor = _factorized(sp.csc_matrix(matrix + SHIFT * matrix.diagonal().max() * sp.identity(matrix.shape[0])))
 
     def solve(b: Floats) -> Floats:
@@ -180,14 +175,14 @@ class Solved:
         for name, matrix in self.sources:
             right += matrix @ _source(d, name, matrix.shape[1])
         dy = self.factor.solve(right)
-        d.registers[self.register] = gained + part.transposed @ dy
+        d.registers[self.register] = gained + part.pushes(dy)
         if self.impulses is not None:
             d.of(self.impulses, part.system.row_count)[part.chosen] += dy
 
     def vjp(self, bar: Slopes) -> None:
         part = self.part
-        out = bar.of(self.register, part.matrix.shape[1])
-        wanted = part.matrix @ out
+        out = bar.of(self.register, part.width_all)
+        wanted = part.times(out)
         if self.impulses is not None:
             wanted = wanted + bar.of(self.impulses, part.system.row_count)[part.chosen]
         s = self.factor.solve(wanted) if self.q is None else self.factor.solve_transposed(wanted)

@@ -273,22 +273,6 @@ class Track:
         places = (("friction", i), *read)
         self._apply(i, values, slopes, places, tuple(written))
 
-    def reflect(self, i: int, e: float, own: bool) -> Ints:
-        """One reflection `p = -(1 + e) u / K` without friction; returns the contacts whose speed has changed.
-
-        `own`: e is the coefficient of the problem.
-        """
-        u, k = self.u[i], self.local[i].gram[0, 0]
-        p = -(1.0 + e) * u / k
-        slopes = np.zeros((1, 11 if own else 10))
-        slopes[0, 0], slopes[0, 3] = -(1.0 + e) / k, -p / k
-        if own:
-            slopes[0, 10] = -u / k
-        read: tuple[Place, ...] = (("friction", i), ("restitution", i)) if own else (("friction", i),)
-        self.count += 1
-        self._apply(i, np.array([p]), slopes, read, ())
-        return self.near[i]
-
     def _apply(self, i: int, p: Floats, slopes: Floats, read: tuple[Place, ...], written: tuple[Place, ...]) -> None:
         """Adds an impulse to the velocity and to the tape."""
         at, ends = self.local[i], self.at

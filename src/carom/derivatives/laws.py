@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..laws.gauss_seidel import ORDERS, _permuted, _sweep_keys
+from ..laws.gauss_seidel import ORDERS, WORST, _sweep_keys
 from ..laws.qce import ROUNDED_WORK, UNEVEN_WORK, one_pass
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
-from .increments import Track, etm, sqm
-from .reflections import Pass, Reflected
+from .increments import etm, sqm
+from .passes import Pass
+from .reflections import Reflected
 from .replay import Ends, Replay
+from .sequence import Sequence, reflections
 from .smm import rough_smm
 from .springs import lzb
 
@@ -117,48 +119,29 @@ def jacobi(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) 
 
 
 def gauss_seidel(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
-    """Single reflections in the order of the law, as `carom.laws.gauss_seidel` makes them."""
-    if law.order == "worst":
-        return worst_first(run, law, contacts, register, own)
-    track, tol, m = Track(run, contacts, register), law.approach_left(contacts, 0.0), contacts.count
-    keys, u = _sweep_keys(m, law.order, law.seed), track.u
-    sweep = set(np.flatnonzero(u < -tol).tolist())
-    waiting: set[int] = set()
-    last, first = -1.0, True  # a contact that does not approach is passed over in the first sweep
-    while sweep or waiting:
-        if not sweep:
-            if first:
-                run.margins.note(np.flatnonzero(keys > last), u[keys > last], "is about to approach")
-            keys = _permuted(keys) if law.order == ORDERS[1] else keys
-            sweep, waiting, first = waiting, set(), False
-        i = min(sweep, key=lambda j: keys[j])
-        sweep.discard(i)
-        if first:
-            passed = np.flatnonzero((keys > last) & (keys < keys[i]))
-            run.margins.note(passed, u[passed], "is about to approach")
-            last = keys[i]
-        run.margins.note(np.array([i]), u[[i]], APPROACHES)
-        if u[i] >= -tol:
-            continue
-        changed = track.reflect(i, contacts.restitution[i], own)
-        _limit(run, track.count, MOST_STAGES)
-        for j in changed[u[changed] < -tol].tolist():
-            if j not in sweep and j not in waiting:
-                (sweep if keys[j] > keys[i] else waiting).add(j)
-        run.margins.note(changed, u[changed], APPROACHES)
-    run.margins.note(np.arange(m), u, "is about to approach")
-    return track.ends()
+    """Single reflections in the order of the law."""
+    return _sequence(run, law, contacts, register, own, law.order, law.seed)
 
 
 def worst_first(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
-    """Single reflections, the fastest approach first: sqm without friction, and one order of gauss_seidel."""
-    track, rest = Track(run, contacts, register), np.full(contacts.count, law.approach_left(contacts, 0.0))
-    while (i := track.worst(rest)) >= 0:
-        changed = track.reflect(i, contacts.restitution[i], own)
-        _limit(run, track.count, MOST_STAGES)
-        run.margins.note(changed, track.u[changed], APPROACHES)
-    run.margins.note(np.arange(contacts.count), track.u, "is about to approach")
-    return track.ends()
+    """Single reflections, the fastest approach first: sqm without friction."""
+    return _sequence(run, law, contacts, register, own, ORDERS[WORST], 0)
+
+
+def _sequence(run: Replay, law: Any, contacts: Contacts, register: str, own: bool, order: str, seed: int) -> Ends:
+    """Single reflections, found again by the kernel that notes their margins."""
+    at, tol, m = run.begin(register), law.approach_left(contacts, 0.0), contacts.count
+    keys, rows, e = _sweep_keys(m, order, seed), run.plain.rows, contacts.restitution
+    start = at.velocity.reshape(contacts.velocity.shape)
+    which, speeds, x, lam, margins = reflections(rows, start, e, keys, ORDERS.index(order), tol, MOST_STAGES)
+    _limit(run, len(which), MOST_STAGES)
+    for margin, reason in zip(margins, ("is about to approach", APPROACHES, "is no longer the fastest approach")):
+        noted = np.flatnonzero(np.isfinite(margin))
+        run.margins.note(noted, margin[noted], reason)
+    after = x.ravel()
+    given = (which, speeds, at.velocity, after, e, rows.diag, own, at.register, at.impulses)
+    run.stages.append(Sequence(run.system, *given))
+    return Ends(at.register, at.impulses, after, lam)
 
 
 def qce(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
@@ -181,8 +164,9 @@ def qce(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
         stage = _even(run, stage)
         run.stages.append(stage)
         p = stage.factor * stage.rate * ends
-        at = run.pushed(at, at.velocity + part.transposed @ p, front, p)
-        ended = np.setdiff1d(np.arange(len(front)), stage.unended)
+        at = run.pushed(at, part.moved(at.velocity, p), front, p)
+        ended = np.ones(len(front), bool)
+        ended[stage.unended] = False
         run.margins.note(front[ended], stage.after[ended], "is about to end elsewhere")
         run.margins.note(front, stage.earlier_turn, "is about to end earlier")
         count += 1
@@ -192,7 +176,7 @@ def qce(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
 def _even(run: Replay, stage: Pass) -> Pass:
     """The pass with the factor by which the law removes the rounding error of its work."""
     p = stage.rate * stage.ends
-    after = stage.part.speeds(stage.before + stage.part.transposed @ p)
+    after = stage.part.speeds(stage.part.moved(stage.before, p))
     work, stored = 0.5 * float(p @ (stage.speeds + after)), -0.5 * float(p @ stage.speeds)
     scale = max(0.5 * float(run.system.velocity @ run.system.velocity), stored)
     if not UNEVEN_WORK * scale < abs(work) < ROUNDED_WORK * stored:

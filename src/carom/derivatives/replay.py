@@ -86,8 +86,8 @@ class Replay:
         if len(active) == 0:
             return at, active, y
         part = self.system.part(active)
-        gram = Gram(part.matrix, ((wanted - u)[active], y))
-        x = at.velocity + part.transposed @ y
+        gram = Gram(part, ((wanted - u)[active], y))
+        x = part.moved(at.velocity, y)
         sources: tuple[Any, ...] = ()
         if target is not None:
             sources = (("target", picked(np.ones(len(active)), active, len(u))),)
@@ -106,9 +106,9 @@ class Replay:
     def system_of(self, at: Ends, chosen: Ints, e: Floats, own: bool) -> Ends:
         """The linear system `u+ = -e u` on the contacts `chosen`, whatever the signs of the impulses (smm)."""
         u, part = self.speeds(at.velocity), self.system.part(chosen)
-        gram = Gram(part.matrix)
+        gram = Gram(part)
         y = gram.solve(-((1.0 + e) * u)[chosen])
-        x = at.velocity + part.transposed @ y
+        x = part.moved(at.velocity, y)
         sources = (("restitution", picked(-u[chosen], chosen, len(u))),) if own else ()
         reflected = e[chosen] if e[chosen].any() else None
         self.stages.append(Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses))

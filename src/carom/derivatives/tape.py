@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..kernels import kernel
 from ..late import sparse as sp
 from ..solvers.rows import Floats, Ints
 
@@ -103,11 +104,15 @@ class Part:
         self.ptr = np.concatenate([[0], np.cumsum(width)])
         self.width = width
         self.entries = np.arange(self.ptr[-1]) + np.repeat(whole.indptr[chosen] - self.ptr[:-1], width)
-        self.columns = whole.indices[self.entries]
-        shape = (len(chosen), whole.shape[1])
-        data = whole.data[self.entries]
-        self.matrix = sp.csr_matrix((data, self.columns, self.ptr.astype(self.columns.dtype)), shape=shape)
+        self.columns, self.data = whole.indices[self.entries].astype(np.int64), whole.data[self.entries]
+        self.width_all = whole.shape[1]
         self.base = system.base[chosen]
+
+    @cached_property
+    def matrix(self) -> sp.csr_matrix:
+        """G."""
+        shape = (len(self.chosen), self.width_all)
+        return sp.csr_matrix((self.data, self.columns, self.ptr), shape=shape)
 
     @cached_property
     def row(self) -> Ints:
@@ -127,11 +132,23 @@ class Part:
 
     def speeds(self, x: Floats) -> Floats:
         """`G x + base`."""
-        return np.asarray(self.matrix @ x + self.base)
+        return self.times(x[:, None])[:, 0] + self.base
+
+    def times(self, x: Floats) -> Floats:
+        """`G x` (k, directions)."""
+        return np.asarray(_times(self.ptr, self.columns, self.data, np.ascontiguousarray(x)))
+
+    def pushes(self, y: Floats) -> Floats:
+        """`G^T y` (N, directions)."""
+        return np.asarray(_pushes(self.ptr, self.columns, self.data, np.ascontiguousarray(y), self.width_all))
+
+    def moved(self, x: Floats, y: Floats) -> Floats:
+        """`x + G^T y` for impulses y (k,)."""
+        return x + self.pushes(y[:, None])[:, 0]
 
     def speed_tangent(self, d: Slopes, dx: Floats, x: Floats) -> Floats:
         """`d(G x + base)` (k, directions)."""
-        out = self.matrix @ dx + d.base[self.chosen]
+        out = self.times(dx) + d.base[self.chosen]
         if d.rows is not None:
             out += np.add.reduceat(d.rows[self.entries] * x[self.columns][:, None], self.ptr[:-1], axis=0)
         return np.asarray(out)
@@ -140,7 +157,7 @@ class Part:
         """Adds the adjoints u of `G x + base` to those of the parameters, and returns that of x."""
         bar.base[self.chosen] += u
         self.add_rows(bar, u, x)
-        return np.asarray(self.transposed @ u)
+        return self.pushes(u)
 
     def push_tangent(self, d: Slopes, y: Floats) -> Floats | float:
         """`dG^T y` (N, directions) for impulses y (k,)."""
@@ -154,6 +171,71 @@ class Part:
             left = a[self.row] if a.ndim == 2 else a[self.row][:, None]
             right = b[self.columns] if b.ndim == 2 else b[self.columns][:, None]
             bar.rows[self.entries] += left * right
+
+
+@kernel
+def _times(ptr, columns, data, x):
+    out = np.zeros((len(ptr) - 1, x.shape[1]))
+    for i in range(len(out)):
+        for e in range(ptr[i], ptr[i + 1]):
+            for k in range(x.shape[1]):
+                out[i, k] += data[e] * x[columns[e], k]
+    return out
+
+
+@kernel
+def _pushes(ptr, columns, data, y, n):
+    out = np.zeros((n, y.shape[1]))
+    for i in range(len(y)):
+        for e in range(ptr[i], ptr[i + 1]):
+            for k in range(y.shape[1]):
+                out[columns[e], k] += data[e] * y[i, k]
+    return out
+
+
+class Pairs(NamedTuple):
+    """Rows that share a component of velocity, and their products: the entries of `A = G G^T`."""
+
+    ptr: Ints  # (k + 1,)
+    other: Ints
+    value: Floats
+
+
+@kernel
+def pairs_of(ptr, columns, data, n):
+    """The pairs of rows that share a column, and their products."""
+    k = len(ptr) - 1
+    touch_ptr = np.zeros(n + 1, np.int64)
+    for e in range(len(columns)):
+        touch_ptr[columns[e] + 1] += 1
+    for c in range(n):
+        touch_ptr[c + 1] += touch_ptr[c]
+    touch, used = np.empty(len(columns), np.int64), touch_ptr.copy()
+    for i in range(k):
+        for e in range(ptr[i], ptr[i + 1]):
+            touch[used[columns[e]]] = i
+            used[columns[e]] += 1
+    seen, own, pair_ptr = np.full(k, -1, np.int64), np.zeros(n), np.zeros(k + 1, np.int64)
+    other, value, count = np.empty(8 * k + 8, np.int64), np.empty(8 * k + 8), 0
+    for i in range(k):
+        for e in range(ptr[i], ptr[i + 1]):
+            own[columns[e]] = data[e]
+        for e in range(ptr[i], ptr[i + 1]):
+            for t in range(touch_ptr[columns[e]], touch_ptr[columns[e] + 1]):
+                j = touch[t]
+                if seen[j] == i:
+                    continue
+                seen[j] = i
+                if count == len(other):
+                    other, value = np.append(other, other), np.append(value, value)
+                total = 0.0
+                for g in range(ptr[j], ptr[j + 1]):
+                    total += own[columns[g]] * data[g]
+                other[count], value[count], count = j, total, count + 1
+        for e in range(ptr[i], ptr[i + 1]):
+            own[columns[e]] = 0.0
+        pair_ptr[i + 1] = count
+    return Pairs(pair_ptr, other[:count], value[:count])
 
 
 @dataclass(frozen=True)

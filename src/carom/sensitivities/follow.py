@@ -1,0 +1,271 @@
+"""A run followed impact by impact: from the contacts that the stepper reports to exact times and linear maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ..derivatives.kinks import AT_KINK
+from ..errors import ProblemError
+from ..problem.assemble import friction_in_world
+from ..solvers.rows import Floats
+from ..stepping.report import STATUSES, StageImpulses, StepReport
+from ..stepwise import Simulation
+from ..world import State
+from .contact_map import BODY, FEATURE, V
+from .impacts import SAME_INSTANT, Several, Struck, numbers_of, single
+from .model import PLACED, Model, placing
+from .search import Cast, Found, approach, find_contact
+from .tape import Event
+
+TIMED = ("time_of_impact", "drift_safe")  # steppers that resolve an impact when its gap closes
+FOLLOWED = (*TIMED, "synchronous")
+MISSED = 1e-4  # distance of a contact from that of the stepper, in length scales, up to which it is the same one
+STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up to which a run counts as followed
+RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
+PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
+
+
+class Contact(NamedTuple):
+    """A contact as the stepper reports it."""
+
+    pair: tuple[int, int]  # actors
+    hint: Floats  # (6,) normal and point
+    normal: float
+    impulse: Floats  # (3,) on the second actor
+
+
+class Placing(NamedTuple):
+    """An actor that follows a motion, in one step."""
+
+    actor: int
+    time: float  # start of the step
+
+
+class Step(NamedTuple):
+    """What the stepper reports on one step with impacts."""
+
+    start: float
+    end: float
+    stages: list[list[Contact]]
+
+
+@dataclass(eq=False)
+class Follower:
+    """The state of a run that is followed, and what is known about its impacts."""
+
+    sim: Simulation
+    model: Model
+    placings: list[Placing] = field(default_factory=list)
+    kinks: list[tuple[float, str]] = field(default_factory=list)
+    impacts: int = 0
+    path: list[tuple[float, int, Floats]] = field(default_factory=list)  # bodies after each event: time, body, (12,)
+
+    def __post_init__(self) -> None:
+        m = self.model
+        self.timed = self.sim.stepper in TIMED
+        self.vector = m.numbers.copy()
+        actors = self.vector[: BODY * m.actors].reshape(-1, BODY)
+        feature = self.vector[m.feature_start : m.restitution_start].reshape(-1, FEATURE)
+        gravity = self.vector[m.gravity_start : m.size]
+        self.cast = Cast(actors, np.zeros(m.actors), m.free, m.features.ptr, m.features.kind, feature, gravity)
+        self.placed = np.full(m.actors, -1.0)  # start of the step in which an actor was placed
+        self.slot = np.zeros(m.actors, int)  # number of its last placing
+        self.step = self.sim.time_step
+
+    # ---- one step
+
+    def followed(self, step: Step) -> list[Event]:
+        """The events of a step, in the order of their times."""
+        events: list[Event] = []
+        for stage in step.stages:
+            struck = [self._struck(island, step) for island in _islands(stage, self.model)]
+            for one in sorted(struck, key=lambda s: s.time):
+                events += self._place(one, step)
+                events.append(self._resolve(one))
+                self.impacts += 1
+        return sorted(events, key=lambda e: e.time)
+
+    def _struck(self, island: list[Contact], step: Step) -> Struck:
+        """The contacts of an island at their time."""
+        cast, length = self.cast, self.sim.world.length_scale
+        for contact in island:
+            for actor in contact.pair:
+                if self.model.follows[actor]:
+                    self._put(actor, step.start)
+        largest = max(abs(c.normal) for c in island)
+        pushed = [c for c in island if abs(c.normal) > PUSHED * largest]
+        island = pushed if len(pushed) == 1 else island
+        found = []
+        for c in island:
+            since = max((cast.since[a] for a in c.pair if self.model.free[a]), default=step.start)
+            span = (max(since, step.start), step.end)
+            got = find_contact(cast, c.pair, c.hint, length, span, self.timed)
+            found.append(Found(*got))
+            if got.ball_feature < 0 or not got.miss <= MISSED * max(length, abs(c.hint).max()):
+                raise ProblemError(
+                    f"impact at time {got.time:g}",
+                    f"a contact that is {got.miss:.1g} from that of the stepper",
+                    "a run whose impacts can be found again; try a shorter time step",
+                )
+        pairs = list(zip(island, found))
+        time = self._time(found) if self.timed else step.start
+        sign = np.array([1.0 if f.ball == c.pair[0] else -1.0 for c, f in pairs])
+        impulse = sign[:, None] * np.array([c.impulse for c in island])
+        return Struck(time, found, np.array([c.normal for c in island]), impulse, self.timed)
+
+    def _time(self, found: list[Found]) -> float:
+        """The time at which the contact that approaches fastest closes; others may touch already."""
+        if len(found) == 1:
+            return found[0].time
+        rates = []
+        for contact in found:
+            z = numbers_of(self.model, self.cast, contact, contact.time, self.vector)
+            rates.append(approach(z, self.cast.kind[contact.other_feature])[1])
+        return found[int(np.argmin(rates))].time
+
+    def _place(self, struck: Struck, step: Step) -> list[Event]:
+        """Events that place the actors of an impact which follow a motion."""
+        events, none = [], np.empty(0)
+        for actor in {actor for contact in struck.contacts for actor in contact[:2] if self.model.follows[actor]}:
+            if self.placed[actor] != step.start:
+                self.placed[actor], self.slot[actor] = step.start, len(self.placings)
+                self.placings.append(Placing(actor, step.start))
+            ins = self.model.size + PLACED * self.slot[actor] + np.arange(PLACED)
+            fly = np.eye(PLACED)  # prescribed actors move straight within a step
+            fly[:6, 6:] = (struck.time - step.start) * np.eye(6)
+            events.append(Event(struck.time, none.astype(int), none, ins, BODY * actor + np.arange(PLACED), fly))
+        return events
+
+    def _put(self, actor: int, start: float) -> None:
+        if self.cast.since[actor] != start or self.placed[actor] != start:  # not yet in this step
+            self.cast.actors[actor, :12] = placing(self.sim.world, actor, start, self.step)
+            self.cast.since[actor] = start
+
+    def _resolve(self, struck: Struck) -> Event:
+        """The event of an impact; bodies get their numbers after it."""
+        cast, contact = self.cast, struck.contacts[0]
+        got = single(self.model, cast, struck, self.vector) if len(struck.contacts) == 1 else None
+        if got is not None:
+            event, values = got
+            for at, actor in ((0, contact.ball), (12, contact.other)):
+                if self.model.free[actor]:
+                    self._set(actor, struck.time, values[at : at + 12])
+            return event
+        several = Several(self.model, cast, struck, self.vector, self.sim.engine.response)
+        event, velocity, other = several.event()
+        for k, actor in enumerate(several.bodies):
+            self._set(int(actor), struck.time, np.concatenate([several.state[k, :6], velocity[k]]))
+        self._note(several, other)
+        return event
+
+    def _set(self, actor: int, time: float, numbers: Floats) -> None:
+        self.cast.actors[actor, :12], self.cast.since[actor] = numbers, time
+        self.path.append((time, actor, numbers))
+
+    def _note(self, several: Several, other: float) -> None:
+        """Kinks of an impact of several contacts."""
+        time, lin = several.struck.time, several.linearization
+        if other > SAME_INSTANT:
+            self.kinks.append((time, f"{len(several.struck.contacts)} contacts touch at the same time"))
+        for kink in lin.kinks(several.names):
+            if kink.distance <= AT_KINK * lin.run.margins.scale:
+                self.kinks.append((time, f"a contact {kink.reason}"))
+                break
+
+    # ---- the state at some time
+
+    def state_at(self, time: float) -> tuple[Floats, Floats]:
+        """Positions and rotations (actors, 6), velocities (actors, 6) at a time not before the last impact."""
+        t = (time - self.cast.since)[:, None]
+        q, v = self.cast.actors[:, :6] + t * self.cast.actors[:, V : V + 6], self.cast.actors[:, V : V + 6].copy()
+        free = self.model.free
+        q[free, :3] += 0.5 * t[free] ** 2 * self.cast.gravity
+        v[free, :3] += t[free] * self.cast.gravity
+        return q, v
+
+    def compare(self, state: State) -> list[Event]:
+        """Compares with the state of the stepper, and goes on from that where rounding has grown."""
+        q, v = self.state_at(state.time)
+        free, n, dim = self.model.free[: self.model.bodies], self.model.bodies, self.model.dimension
+        size = max(self.sim.world.length_scale, float(np.abs(state.position).max(initial=0.0)))
+        speed = float(np.abs(state.velocity[:, :dim]).max(initial=0.0))
+        off = np.abs(q[:n, :dim] - state.position)[free].max(initial=0.0) / size
+        off = max(off, np.abs(v[:n, :dim] - state.velocity[:, :dim])[free].max(initial=0.0) / max(speed, 1e-300))
+        if not off <= STRAYED:
+            raise ProblemError(
+                f"step until time {state.time:g}",
+                f"a state that differs by {off:.1e} when its impacts are followed",
+                "free flight and impacts alone, for derivatives of a run",
+            )
+        if off <= RESTARTED:
+            return []
+        bodies, none = np.flatnonzero(self.model.free), np.empty(0)
+        flights = state.time - self.cast.since[bodies]
+        event = Event(state.time, bodies, flights, none.astype(int), none.astype(int), none)
+        q[bodies, :dim], v[bodies, :dim] = state.position[bodies], state.velocity[bodies, :dim]
+        for body in bodies:
+            self._set(int(body), state.time, np.concatenate([q[body], v[body]]))
+        return [event]
+
+
+def reported(report: StepReport, start: float, end: float, bodies: int) -> Step:
+    """The impacts of a step; ProblemError for what has no derivative."""
+    if report.resting:
+        raise ProblemError(
+            f"step until time {end:g}",
+            f"{report.resting} resting contacts",
+            "free flight and impacts alone, for derivatives of a run; end the run before bodies come to rest",
+        )
+    if report.status:
+        raise ProblemError(f"step until time {end:g}", STATUSES[report.status], "impacts that are resolved")
+    stages: list[list[Contact]] = []
+    for stage in report.stages:
+        contacts = _contacts(stage, bodies)
+        stages += [[contact] for contact in contacts] if stage.in_sequence else [contacts]
+    return Step(start, end, stages)
+
+
+def _contacts(stage: StageImpulses, bodies: int) -> list[Contact]:
+    found, push = stage.contacts, stage.of_contacts(stage.normal)
+    m, dim = found.count, found.dimension
+    tangent = np.zeros((m, dim - 1)) if stage.tangent is None else stage.of_contacts(stage.tangent)
+    friction = friction_in_world(found.normal, tangent)
+    normal, point, impulse = np.zeros((m, 3)), np.zeros((m, 3)), np.zeros((m, 3))
+    normal[:, :dim], point[:, :dim] = found.normal, found.point
+    if dim == 2:
+        impulse[:, 0], impulse[:, 1] = -normal[:, 1] * friction, normal[:, 0] * friction
+    else:
+        impulse[:] = friction
+    impulse += push[:, None] * normal
+    second = np.where(found.second >= 0, found.second, bodies - 1 - found.second)
+    hints = np.concatenate([normal, point], axis=1)
+    return [
+        Contact((int(a), int(b)), hints[i], float(push[i]), impulse[i])
+        for i, (a, b) in enumerate(zip(found.first, second))
+    ]
+
+
+def _islands(contacts: list[Contact], model: Model) -> list[list[Contact]]:
+    """Contacts by islands of free bodies; those without any impulse are left out."""
+    if len(contacts) == 1:
+        return [contacts] if contacts[0].normal else []
+    label = {actor: actor for c in contacts for actor in c.pair if model.free[actor]}
+
+    def root(a: int) -> int:
+        while label[a] != a:
+            a = label[a]
+        return a
+
+    for c in contacts:
+        own = [a for a in c.pair if model.free[a]]
+        if len(own) == 2:
+            label[root(own[1])] = root(own[0])
+    groups: dict[int, list[Contact]] = {}
+    for c in contacts:
+        own = [a for a in c.pair if model.free[a]]
+        if own:
+            groups.setdefault(root(own[0]), []).append(c)
+    return [group for group in groups.values() if any(c.normal for c in group)]

@@ -1,0 +1,290 @@
+"""Derivatives of a whole run with respect to the numbers of its scene."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..laws import Law
+from ..scene.file import load_scene
+from ..scene.model import Scene
+from ..scene.numbers import scalar
+from ..settings import step_count
+from ..shown import counted
+from ..solvers.rows import Floats
+from ..stepwise import Simulation
+from ..world import State
+from .contact_map import BODY, V
+from .follow import FOLLOWED, Follower, reported
+from .model import Model, model_of
+from .parameters import Parameters, names_of
+from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
+
+SEGMENT_EVENTS = 512  # events after which a tape ends and a checkpoint is made
+KEPT_SEGMENTS = 16  # tapes that are kept; those of longer runs are made again from their checkpoints
+BIAS = (
+    "the derivative of fixed steps as they are made: an impact takes place at the start of its step, whenever the gap "
+    "closes, so the derivative lacks the change of its time, and does not converge to that of the motion"
+)
+
+
+@dataclass(eq=False)
+class Segment:
+    """Some steps of a run: where they begin, and their tape if it is kept."""
+
+    state: State
+    memory: dict[str, np.ndarray]
+    actors: Floats
+    since: Floats
+    steps: int
+    placed: tuple[Floats, np.ndarray, int]
+    tape: Tape | None
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """Values and derivatives at some times.
+
+    `position` (times, n, D), `rotation` (times, n) or in 3D (times, n, 3), `velocity` (times, n, D) and `spin` are
+    values, `by[name]` their derivatives by parameter, each with the shape of the value followed by that of the
+    parameter. In 3D rotations are vectors in the frame of the world, of which only the derivatives have a meaning, and
+    spins are in the frame of the world. Bodies that follow a motion have no derivatives; theirs are zero.
+    """
+
+    time: Floats
+    position: Floats
+    velocity: Floats
+    spin: Floats
+    by: Mapping[str, Frames]
+    rotation: Floats
+
+    def __getitem__(self, name: str) -> Frames:
+        if name not in self.by:
+            raise ProblemError.unknown("parameter", name, self.by)
+        return self.by[name]
+
+
+class Sensitivity:
+    """A run and its derivatives: see `carom.sensitivity`."""
+
+    def __init__(
+        self, sim: Simulation, parameters: Parameters, steps: int, tell: Callable[[float], None] | None = None
+    ) -> None:
+        if sim.stepper not in FOLLOWED:
+            raise ProblemError("stepper", sim.stepper, f"a stepper with derivatives: {', '.join(FOLLOWED)}")
+        self.sim, self.parameters = sim, parameters
+        self.model: Model = model_of(sim.world, sim.state)
+        self.follower = Follower(sim, self.model)
+        self.warnings: tuple[str, ...] = (BIAS,) if sim.stepper == "synchronous" else ()
+        self.segments: list[Segment] = []
+        start = sim.state
+        while sim.state.step < steps:
+            self.segments.append(self._segment(steps))
+            if len(self.segments) > KEPT_SEGMENTS:
+                self.segments[-KEPT_SEGMENTS - 1].tape = None
+            if tell is not None:
+                tell(sim.state.step / steps)
+        self.start, self.state = start, sim.state
+        self.impacts, self.placings = self.follower.impacts, self.follower.placings
+        self.kinks, self.path = tuple(self.follower.kinks), self.follower.path
+        self.last = self.follower.cast.since.copy()  # times of the last impacts
+
+    def __repr__(self) -> str:
+        what = f"{counted(self.impacts, 'impact')} until t = {self.state.time:g}, stepper {self.sim.stepper}"
+        return f"<Sensitivity of {self.sim.scene.name}: {what}{'' if self.smooth else ', at a kink'}>"
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the run has a derivative with respect to all numbers: no two contacts touch at the same time."""
+        return not self.kinks
+
+    # ---- the run, segment by segment
+
+    def _segment(self, steps: int) -> Segment:
+        """Makes the next steps, and their tape."""
+        sim, follower = self.sim, self.follower
+        begin, memory, count = sim.state, sim.engine.memory(), len(follower.placings)
+        before = (begin, memory, follower.cast.actors.copy(), follower.cast.since.copy())
+        placed = (follower.placed.copy(), follower.slot.copy(), count)
+        events: list[Event] = []
+        while sim.state.step < steps and len(events) < SEGMENT_EVENTS:
+            start = sim.state
+            made = sim.engine.stretch(start, 1)
+            end, report = made.states[-1], made.report
+            sim._state, sim._report = end, report
+            if getattr(report, "stages", None) or getattr(report, "resting", 0):
+                events += follower.followed(reported(report, start.time, end.time, self.model.bodies))
+                events += follower.compare(end)
+        tape = taped(events, self.model.gravity_start)
+        return Segment(*before, sim.state.step - begin.step, placed, tape)
+
+    def _tape(self, k: int) -> Tape:
+        """The tape of a segment, made again from its checkpoint if it was not kept."""
+        segment = self.segments[k]
+        if segment.tape is not None:
+            return segment.tape
+        sim, follower = self.sim, self.follower
+        sim._state = segment.state
+        sim.engine.remember(segment.memory)
+        follower.cast.actors[:], follower.cast.since[:] = segment.actors, segment.since
+        follower.placed, follower.slot = segment.placed[0].copy(), segment.placed[1].copy()
+        kept = follower.placings, follower.impacts, follower.kinks, follower.path
+        follower.placings, follower.kinks, follower.path = kept[0][: segment.placed[2]], [], []
+        made = self._segment(segment.state.step + segment.steps)
+        follower.placings, follower.impacts, follower.kinks, follower.path = kept
+        sim._state = self.state
+        assert made.tape is not None
+        return made.tape
+
+    # ---- derivatives
+
+    def derivative(self, wrt: str | Iterable[str], times: Any = None) -> Frames:
+        """State and derivatives at the end of the run, or at each of some times, in forward mode."""
+        names = names_of(wrt)
+        slopes = [self.parameters.slopes(name, self.model, self.placings) for name in names]
+        shapes = [self.parameters.value(name).shape for name in names]
+        at = self._times(times)
+        values, tangents = self._forward(np.concatenate(slopes, axis=1), at)
+        by, first = {}, 0
+        for name, slope, shape in zip(names, slopes, shapes):
+            count = slope.shape[1]
+            part = tangents[..., first : first + count]
+            by[name] = _frames(at, part.reshape(*part.shape[:-1], *shape), {}, self.model.dimension)
+            first += count
+        return _frames(at, values, by, self.model.dimension)
+
+    def jvp(self, changes: Mapping[str, Any]) -> Frames:
+        """Changes of the final state for changes of parameters, to first order."""
+        total = np.zeros((self.model.size + 12 * len(self.placings), 1))
+        for name, change in changes.items():
+            value = self.parameters.value(name)
+            given = np.asarray(change, dtype=np.float64)
+            if given.shape != value.shape:
+                raise ProblemError(name, f"a change of shape {given.shape}", f"shape {value.shape}")
+            total[:, 0] += self.parameters.slopes(name, self.model, self.placings) @ given.ravel()
+        at = self._times(None)
+        return _frames(at, self._forward(total, at)[1][..., 0], {}, self.model.dimension)
+
+    def vjp(self, wrt: str | Iterable[str], position: Any = None, velocity: Any = None) -> dict[str, Floats]:
+        """Derivatives of `sum position * x + sum velocity * v` of the final state, in reverse mode.
+
+        `position` and `velocity` are weights (n, D) of positions and linear velocities; None for zero.
+        """
+        names, n, dim = names_of(wrt), self.model.bodies, self.model.dimension
+        bar = np.zeros((self.model.size + 12 * len(self.placings), 1))
+        for field, given, at in (("position", position, 0), ("velocity", velocity, V)):
+            if given is None:
+                continue
+            weights = np.asarray(given, dtype=np.float64)
+            if weights.shape != (n, dim) or not np.isfinite(weights).all():
+                raise ProblemError(field, f"weights of shape {weights.shape}", f"finite numbers of shape {(n, dim)}")
+            for k in range(dim):
+                bar[BODY * np.arange(n) + at + k, 0] = weights[:, k]
+        self._backward(bar)
+        out = {}
+        for name in names:
+            slopes = self.parameters.slopes(name, self.model, self.placings)
+            out[name] = (slopes.T @ bar[:, 0]).reshape(self.parameters.value(name).shape)
+        return out
+
+    def _times(self, times: Any) -> Floats:
+        if times is None:
+            return np.array([self.state.time])
+        at = np.asarray(times, dtype=np.float64).ravel()
+        last = self.state.time * (1.0 + 1e-12)
+        if not len(at) or not np.isfinite(at).all() or at.min() < self.start.time or at.max() > last:
+            raise ProblemError("times", times, f"times from {self.start.time:g} to {self.state.time:g}")
+        return at
+
+    def _forward(self, tangents: Floats, at: Floats) -> tuple[Floats, Floats]:
+        """Values (times, n, 12) and their tangents (times, n, 12, directions)."""
+        n, free, gravity = self.model.bodies, self.model.free, self.model.gravity_start
+        tangents, since = np.ascontiguousarray(tangents), np.zeros(self.model.actors)
+        out, order, done = np.zeros((len(at), n, 12, tangents.shape[1])), np.argsort(at, kind="stable"), 0
+        for k in range(len(self.segments)):
+            tape, event = self._tape(k), 0
+            end = self.segments[k + 1].state.time if k + 1 < len(self.segments) else np.inf
+            while done < len(at) and at[order[done]] < end:
+                time = at[order[done]]
+                stop = int(np.searchsorted(tape.time, time, side="right"))
+                play(tape, tangents, since, event, stop)
+                event, moved = stop, tangents.copy()
+                fly_all(moved, free, since, time, gravity)
+                out[order[done]] = moved[: BODY * n].reshape(n, BODY, -1)[:, :12]
+                done += 1
+            play(tape, tangents, since, event, len(tape.time))
+        out[:, ~free[:n]] = 0.0
+        return self._values(at), out
+
+    def _backward(self, bar: Floats) -> None:
+        """Adjoints of the numbers at the start from those of the end, in place."""
+        for body in np.flatnonzero(self.model.free):
+            fly_back(bar, body, self.state.time - self.last[body], self.model.gravity_start)
+        for k in range(len(self.segments) - 1, -1, -1):
+            play_back(self._tape(k), bar)
+
+    def _values(self, at: Floats) -> Floats:
+        """Positions, rotations and velocities (times, n, 12) of all bodies, on their paths from impact to impact."""
+        n, model = self.model.bodies, self.model
+        first = model.numbers[: BODY * n].reshape(n, BODY)[:, :12]
+        gravity, out = model.numbers[model.gravity_start : model.size], np.empty((len(at), n, 12))
+        for body in range(n):
+            known = [(0.0, first[body])] + [(time, q) for time, b, q in self.path if b == body]
+            times, numbers = np.array([time for time, _ in known]), np.array([q for _, q in known])
+            # Events of one body are in the order of their times.
+            which = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
+            t = (at - times[which])[:, None]
+            out[:, body] = numbers[which]
+            out[:, body, :6] += t * out[:, body, V : V + 6]
+            if model.free[body]:
+                out[:, body, :3] += 0.5 * t * t * gravity
+                out[:, body, V : V + 3] += t * gravity
+        return out
+
+
+def _frames(at: Floats, numbers: Floats, by: Mapping[str, Frames], dimension: int) -> Frames:
+    """Numbers (times, n, 12, ...) by their meaning."""
+    planar = dimension == 2
+    turn = numbers[:, :, 5] if planar else numbers[:, :, 3:6]
+    spin = numbers[:, :, 11] if planar else numbers[:, :, 9:12]
+    return Frames(at, numbers[:, :, :dimension], numbers[:, :, V : V + dimension], spin, by, turn)
+
+
+def sensitivity(
+    scene: Scene | str | PathLike[str],
+    law: str | Law | None = None,
+    duration: float | None = None,
+    *,
+    step: float | None = None,
+    stepper: str | None = None,
+    restitution_model: str | None = None,
+    friction_model: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Sensitivity:
+    """Runs a scene, and returns the run with its derivatives with respect to the numbers of the scene.
+
+    >>> run = carom.sensitivity("scene.toml", stepper="time_of_impact")
+    >>> run.derivative(["materials.default.restitution", "bodies.0.velocity"])
+    >>> run.vjp(["bodies.0.velocity"], position=weights)
+
+    Arguments are those of `carom.simulate`; the stepper is `time_of_impact` unless another one is given, for which the
+    derivatives are exact. Impacts are solved exactly. `progress` is called with the part of the run that is done.
+    """
+    made = _scene(scene)
+    chosen = "time_of_impact" if stepper is None else stepper
+    models = {"restitution_model": restitution_model, "friction_model": friction_model}
+    sim = Simulation(made, law, step=step, stepper=chosen, tolerance="exact", **models)
+    length = scalar("duration", made.duration if duration is None else duration, 0.0)
+    steps = step_count("duration", length, sim.time_step)
+    folder = None if isinstance(scene, Scene) else Path(fspath(scene)).parent
+    return Sensitivity(sim, Parameters(made, sim.time_step, folder), steps, progress)
+
+
+def _scene(scene: Scene | str | PathLike[str]) -> Scene:
+    return scene if isinstance(scene, Scene) else load_scene(Path(scene))
