@@ -21,6 +21,8 @@ settings.register_profile("long", derandomize=True, deadline=None, max_examples=
 settings.register_profile("explore", deadline=None, max_examples=500, suppress_health_check=_slow)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+pytest_plugins = ["tests.processes"]
+
 # Benchmarks and fuzzing limit and measure processes by calls of POSIX.
 collect_ignore = ["test_benchmarks.py", "test_fuzz.py"] if os.name == "nt" else []
 

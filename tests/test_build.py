@@ -153,10 +153,6 @@ BAD_BODIES = {
     "inf velocity": (disc(0.0, 0.0, np.inf, 0.0), ["bodies[0].velocity", "inf"]),
     "nan angle": (disc(0.0, 0.0, angle=np.nan), ["bodies[0].angle", "nan"]),
     "nan spin": (disc(0.0, 0.0, spin=np.nan), ["bodies[0].spin", "nan"]),
-    "zero radius": (Bodies(Disc(np.array([1.0, 0.0])), TWO), ["bodies[0].radius[1]", "0.0", "above 0"]),
-    "negative radius": (Bodies(Disc(-1.0), TWO), ["bodies[0].radius", "-1"]),
-    "nan radius": (Bodies(Disc(np.nan), TWO), ["bodies[0].radius", "nan"]),
-    "text radius": (Bodies(Disc("big"), TWO), ["bodies[0].radius", "big"]),
     "radii of another number": (Bodies(Disc(np.ones(3)), TWO), ["bodies[0].radius", "(2,)"]),
     "zero mass": (disc(0.0, 0.0, mass=0.0), ["bodies[0].mass", "0.0"]),
     "nan mass": (disc(0.0, 0.0, mass=np.nan), ["bodies[0].mass", "nan"]),
@@ -167,9 +163,6 @@ BAD_BODIES = {
     "ragged places": (Bodies(Disc(1.0), [[0.0, 0.0], [1.0]]), ["bodies[0].position"]),
     "no places": (Bodies(Disc(1.0), np.zeros((0, 2))), ["bodies"]),
     "velocities of another number": (Bodies(Disc(1.0), TWO, velocity=np.zeros((3, 2))), ["bodies[0].velocity"]),
-    "zero width": (box(0.0, 0.0, 0.0, 1.0), ["bodies[0].width", "0.0"]),
-    "nan height": (box(0.0, 0.0, 1.0, np.nan), ["bodies[0].height", "nan"]),
-    "a width for each box": (Bodies(Rectangle(np.array([1.0, 2.0]), 1.0), TWO), ["bodies[0].width"]),
     "dent": (Bodies(Polygon(DENT), TWO), ["bodies[0].vertices", "convex"]),
     "bowtie": (Bodies(Polygon(BOWTIE), TWO), ["bodies[0].vertices", "convex"]),
     "three in a line": (Bodies(Polygon(LINE), TWO), ["bodies[0].vertices", "straight line"]),
@@ -184,6 +177,22 @@ BAD_BODIES = {
     "not bodies": (3, ["bodies[0]", "int"]),
     "motion of text": (disc(0.0, 0.0, motion="fixed"), ["bodies[0].motion", "fixed"]),
 }
+
+
+def test_bad_sizes_are_refused_where_they_are_written():
+    bad = [
+        (lambda: Disc(np.array([1.0, 0.0])), "disc.radius"),
+        (lambda: Disc(-1.0), "disc.radius: got -1.0; expected a number above 0"),
+        (lambda: Disc(np.nan), "disc.radius"),
+        (lambda: Disc("big"), "disc.radius"),
+        (lambda: Rectangle(0.0, 1.0), "rectangle.width"),
+        (lambda: Rectangle(1.0, np.nan), "rectangle.height"),
+        (lambda: Rectangle(np.array([1.0, 2.0]), 1.0), "rectangle.width"),
+    ]
+    for make, words in bad:
+        with pytest.raises(ProblemError) as refused:
+            make()
+        assert words in str(refused.value)
 
 
 @pytest.mark.parametrize("bad", BAD_BODIES)

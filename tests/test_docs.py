@@ -110,15 +110,71 @@ def test_every_law_has_its_page(name):
     assert "**Bound:**" in reference
 
 
-@pytest.mark.parametrize("name", ["gr", "etm", "problem"])
+@pytest.mark.parametrize("name", ["gr", "etm", "problem", "benchmarks", "friction", "termination", "towers"])
 def test_figures_are_drawn_from_the_pages(name, monkeypatch, tmp_path):
     """The script runs the algorithm that the page prints and demands that it leads to the answer of the law."""
     monkeypatch.syspath_prepend(ROOT / "docs")
     import figures
 
     monkeypatch.setattr(figures, "PICTURES", tmp_path)
-    figures.figure_of_problem() if name == "problem" else figures.figure_of_law(name)
-    assert (tmp_path / f"law_{name}.svg").read_text(encoding="utf-8").count("<path") > 8
+    figures.OTHERS[name]() if name in figures.OTHERS else figures.figure_of_law(name)
+    drawn = list(tmp_path.glob("*.svg"))
+    assert drawn and all(path.read_text(encoding="utf-8").count("<path") > 8 for path in drawn)
+
+
+# -- reading --------------------------------------------------------------------------------------------------
+
+LONGEST_PAGE = 3000  # words
+# Sentences that a reader has to complete, and words that no other text of the field has.
+UNREADABLE = ("stop each other's slip in turn", "measured, and meant", "from which on", "where positions do not change")
+
+
+def test_pages_are_short_and_readable():
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        words = re.findall(r"\S*\w\S*", text)  # neither bars nor dashes of tables
+        assert len(words) <= LONGEST_PAGE, f"{page.name} has {len(words)} words: divide it"
+        joined = " ".join(text.split()).lower()
+        assert not [phrase for phrase in UNREADABLE if phrase in joined], page.name
+
+
+def test_the_notebooks_of_the_tutorial_are_its_chapters(monkeypatch):
+    """The blocks of the chapters run in another test, so that the stored outputs are those of the code."""
+    monkeypatch.syspath_prepend(ROOT / "docs" / "tutorial")
+    import notebooks
+
+    assert len(notebooks.chapters()) == 8
+    for chapter in notebooks.chapters():
+        stored = chapter.with_suffix(".ipynb").read_text(encoding="utf-8")
+        assert stored == notebooks.notebook(chapter.read_text(encoding="utf-8")), "python docs/tutorial/notebooks.py"
+        assert any(cell.get("outputs") for cell in json.loads(stored)["cells"])
+
+
+def test_the_conda_recipe_has_the_version_and_the_bounds_of_the_project():
+    tomllib = pytest.importorskip("tomllib")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "packaging" / "meta.yaml").read_text(encoding="utf-8")
+    assert f'set version = "{carom.__version__}"' in recipe and f"python {project['requires-python']}" in recipe
+    for needed in project["dependencies"]:
+        name, bounds = re.fullmatch(r"([\w-]+)([^;]*).*", needed).groups()
+        assert re.search(rf"- {name}(-base)? {re.escape(bounds.strip())}\n", recipe), needed
+    image = (ROOT / "packaging" / "Dockerfile").read_text(encoding="utf-8")
+    for source in re.findall(r"^COPY (?!--)(.*) \S+$", image, flags=re.MULTILINE):
+        assert all((ROOT / name).exists() for name in source.split())
+
+
+def test_the_gallery_shows_scenes_with_their_code():
+    from carom.scenes import SCENES
+
+    page = NAMES["gallery.md"].read_text(encoding="utf-8")
+    entries = page.split('<div class="shot')[1:]
+    assert len(entries) >= 30 and all("```sh" in entry for entry in entries)
+    for name in re.findall(r"carom (?:render|run|compare) ([a-z]\w*)", page):
+        assert name in SCENES, name
+    embedded = re.findall(r'<iframe src="(playback/\w+\.html)"', page)
+    assert len(embedded) >= 6 and all((ROOT / "docs" / path).exists() for path in embedded)
+    sizes = [path.stat().st_size for path in (ROOT / "docs" / "playback").glob("*.html")]
+    assert max(sizes) < 500_000 and sum(sizes) < 2_500_000
 
 
 @pytest.mark.long

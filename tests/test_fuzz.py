@@ -30,6 +30,7 @@ def test_the_slice_of_a_campaign_has_no_failure(name, every, tmp_path):
 
 ONCE_FAILED = [
     ("piles", 90127, 797),  # the coupled friction of 17 boxes gained 2e-12 of the energy, which was taken for rounding
+    ("piles", 90127, 757),  # bodies that clung to each other in flight sank in, to a quarter of a half width
     ("piles", 90128, 96),  # a box was struck exactly at the end of a step: no time was left to rotate, NaN
     ("simulations", 90128, 1883),  # the same at a speed of 300
 ]

@@ -11,7 +11,7 @@ from tests.conftest import covering
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "carom"
 
 # What each part may import besides itself, written out so that a new arrow is a decision and not an accident.
-_GEOMETRY = {"errors", "geometry", "solvers", "scene", "world", "contact"}
+_GEOMETRY = {"errors", "geometry", "solvers", "scene", "mechanism", "world", "contact"}
 _CORE = _GEOMETRY | {"problem"}
 _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
@@ -32,9 +32,11 @@ ALLOWED = {
     "solvers": set(),
     "geometry": {"solvers"},
     "scene": {"errors", "geometry", "settings", "solvers"},
-    "world": {"errors", "geometry", "solvers", "scene"},
-    "contact": {"errors", "geometry", "solvers", "scene", "world"},
-    "build": _GEOMETRY | {"settings"},
+    "mechanism": {"geometry", "solvers"},  # joint rows of a world
+    "world": {"errors", "geometry", "solvers", "scene", "mechanism"},
+    "contact": {"errors", "geometry", "solvers", "scene", "mechanism", "world"},
+    "build": _GEOMETRY | {"settings", "build_joints"},
+    "build_joints": _GEOMETRY,
     "settings": set(),
     # assemble.py is the bridge; a test below keeps the rest clear of worlds. A solution asks for its derivatives.
     "problem": _GEOMETRY | {"derivatives"},
@@ -50,21 +52,34 @@ ALLOWED = {
     "resolve": _LAWS | {"friction", "settings"},
     "derivatives": _RESOLVE,
     "autodiff": _RESOLVE | {"derivatives"},
+    "sensitivities": _RUN | {"derivatives", "draw.style"},  # runs, their derivatives, and fits of them to data
     "analysis": _STUDY,
     "testing": _STUDY,
     "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
     "sweeps": _STUDY | {""},  # the version, for the record
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
-    "exporting": _STUDY | {"draw"},
+    "exporting": _STUDY | {"draw", "play"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
     "bridges": _RESOLVE,
     "engines": _RUN | {"catalogue", "analysis", "bridges", ""},  # conformance of engines, Carom among them
     "cli": _STUDY
-    | {"engines", "resuming", "reproduce", "testing", "draw", "towers", "play", "", "sweeps", "exporting"},
+    | {
+        "engines",
+        "resuming",
+        "reproduce",
+        "sensitivities",
+        "testing",
+        "draw",
+        "towers",
+        "play",
+        "",
+        "sweeps",
+        "exporting",
+    },
     "__main__": {"cli"},
     # The package itself: it names the public objects, never the command line.
-    "": _STUDY | {"resuming", "sweeps", "testing", "exporting"},
+    "": _STUDY | {"resuming", "sensitivities", "sweeps", "testing", "exporting"},
 }
 
 

@@ -37,7 +37,7 @@ def missing_run(path, residual):
     recorder, fake = start(path)
     fake.residual = residual
     go(recorder, fake, STEPS)
-    return recorder.finish(fake.state)
+    return recorder.finish(fake.state, fake.memory)
 
 
 # ---- setting it

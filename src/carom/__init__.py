@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, sweeps, testing
     from .analysis.outcomes import outcomes
-    from .errors import ProblemError
+    from .errors import ProblemError, StopRun
     from .exporting import export
     from .problem.problem import ImpactProblem, Symmetry
     from .problem.solution import ImpactSolution
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .resuming import branch, resume
     from .scene.file import load_scene
     from .scene.model import Scene
+    from .sensitivities.fit import fit
+    from .sensitivities.run import sensitivity
     from .simulation import simulate
     from .stepwise import Simulation
     from .sweeps import sweep
@@ -28,17 +30,20 @@ __all__ = [
     "ProblemError",
     "Scene",
     "Simulation",
+    "StopRun",
     "Symmetry",
     "Trajectory",
     "branch",
     "catalogue",
     "export",
+    "fit",
     "friction",
     "laws",
     "load_scene",
     "outcomes",
     "resume",
     "scenes",
+    "sensitivity",
     "simulate",
     "solve_impact",
     "solve_impacts",
@@ -54,17 +59,20 @@ _HOME = {
     "ProblemError": ".errors",
     "Scene": ".scene.model",
     "Simulation": ".stepwise",
+    "StopRun": ".errors",
     "Symmetry": ".problem.problem",
     "Trajectory": ".trajectory",
     "branch": ".resuming",
     "catalogue": ".catalogue",
     "export": ".exporting",
+    "fit": ".sensitivities.fit",
     "friction": ".friction",
     "laws": ".laws",
     "load_scene": ".scene.file",
     "outcomes": ".analysis.outcomes",
     "resume": ".resuming",
     "scenes": ".scenes",
+    "sensitivity": ".sensitivities.run",
     "simulate": ".simulation",
     "solve_impact": ".resolve.impulses",
     "solve_impacts": ".resolve.impulses",

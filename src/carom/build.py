@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .build_joints import make_joints
 from .contact.containment import check_start
 from .errors import ProblemError
 from .geometry import rotations
@@ -107,12 +109,14 @@ def _build(scene: Scene) -> tuple[World, State]:
     state = State(0.0, 0, np.ascontiguousarray(position), orientation, np.ascontiguousarray(velocity))
     for body, motion in world.motions:
         state.position[body], state.orientation[body] = world.posed(body, motion, 0.0)
+    if scene.joints:
+        world = replace(world, joints=make_joints(scene, world, state))
     return world, state
 
 
 def _anything_turns(scene: Scene, groups: Sequence[_Group], rubs: bool) -> bool:
     """Whether spins can change: discs and spheres never do if nothing `rubs`, and need no components for spin."""
-    if any(g.spin.any() for g in groups):
+    if any(g.spin.any() for g in groups) or scene.joints:
         return True
     if any(g.motion is not None and g.motion.kind != "fixed" for g in groups):
         return True

@@ -12,6 +12,13 @@ LONGEST = 500  # characters of a message
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+class StopRun(Exception):
+    """Raised by a callback of a run to end it after the current step; the text is the reason.
+
+    What was recorded is kept, and the run is returned with `finished` False.
+    """
+
+
 class ProblemError(ValueError):
     """Invalid input: the name of the field, its value, and what is expected.
 

@@ -95,6 +95,22 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
+def check_folder_of(field: str, target: Path) -> None:
+    """Raises ProblemError, before any work, if `make_folder_of` could not make the folder of a file."""
+    nearest = next(folder for folder in target.absolute().parents if folder.exists())
+    if not nearest.is_dir():
+        raise ProblemError(field, str(target), f"a name in a folder, which {nearest} is not")
+
+
+def make_folder_of(field: str, target: Path) -> None:
+    """Makes the folder of a file that is to be written, and the folders above it; `field` names the file in errors."""
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as wrong:
+        reason = wrong.strerror or str(wrong)
+        raise ProblemError(field, str(target), f"a name in a folder that exists or can be made ({reason})") from None
+
+
 def write_text(target: str | os.PathLike[str], text: str) -> None:
     """Writes `text` in UTF-8, atomically."""
     with atomic_path(target) as part:

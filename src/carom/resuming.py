@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +48,8 @@ def resume(
     except BaseException:
         found.recorder.abort()
         raise
-    return run_engine(engine, found.state, found.settings, found.recorder, progress, first=False, threads=threads)
+    given = (found.state, found.settings, found.recorder, progress)
+    return run_engine(engine, *given, memory=found.memory, threads=threads)
 
 
 def _steps(path: str, duration: float | None) -> int | None:
@@ -77,10 +79,13 @@ def _engine(found: Resumed, path: str) -> Engine:
             raise ProblemError(path, "a finished run without the memory of its stepper", wanted)
         return engine
     from .towers.engine import STEPPER, restored
+    from .trajectory.format import reading
 
     if not found.settings.stepper.startswith(STEPPER):
         raise ProblemError(path, found.settings.stepper, f"a stepper that is registered: {', '.join(STEPPERS)}")
-    return restored(build(found.scene, check_overlap=False)[0], found.settings, found.memory)
+    world = build(found.scene, check_overlap=False)[0]
+    with reading(Path(path)):
+        return restored(world, found.settings, found.memory)
 
 
 # ---- another run

@@ -17,6 +17,8 @@ STEPPERS = ["synchronous", "drift_safe", "time_of_impact", "substepped"]
 # Which contacts the synchronous step resolves: those of the state at the end of free motion; these and the pairs that
 # would pass through each other (3D); all pairs that overlap at any time of the step. None is the default of the world.
 ACTIVE_SETS = ("end", "crossing", "swept")
+# Which events a run records: those that its budget allows, with the sums of the others; all; none.
+EVENTS = ("budget", "all", "none")
 EXACT = "exact"  # the tolerance by name
 EXACT_TOLERANCE = 1e-10  # what it means: far below any effect of physics, above the rounding errors of large islands
 LARGEST_TOLERANCE = 0.1  # a tenth of the fastest speed: with more, contact would not stop what approaches
@@ -67,11 +69,12 @@ class Settings:
     step: float  # time step
     steps: int
     frame_every: int  # number of steps from one recorded frame to the next
-    impulses: bool  # whether frames contain the impulses of their step
+    impulses: bool  # whether periods of rest end with each frame, so that frames have the impulses since the last one
     # Speed that the impulses of a step may leave, relative to the fastest approach or slip before them; None for
     # engines with bounds of their own, such as towers.
     tolerance: float | None = None
     active_set: str | None = None  # one of ACTIVE_SETS; None for steppers that do not have the choice
+    events: str = "none"  # one of EVENTS
 
     def __post_init__(self) -> None:
         for name, check in CHECKS.items():
@@ -87,8 +90,9 @@ class Settings:
     @property
     def recorded_impulses(self) -> str:
         """Of which steps the impulses are recorded, for summaries; empty if they are not."""
-        if not self.impulses:
-            return ""
+        if not self.impulses or self.events != "none":
+            return "of every step" if self.impulses else ""
+        # Of an older version:
         share = f"of the step before each frame only, one step in {self.frame_every:,}"
         return "of every step" if self.frame_every == 1 else share
 
@@ -180,6 +184,14 @@ def active_set_name(field: str, value: Any) -> str:
     return value
 
 
+def events_name(field: str, value: Any) -> str:
+    """One of EVENTS; `field` names it in the ProblemError for any other value."""
+    if not isinstance(value, str) or value not in EVENTS:
+        shown = repr(value) if isinstance(value, str) else value
+        raise ProblemError(field, shown, f"one of {', '.join(EVENTS)}")
+    return value
+
+
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "law": _name,
     "law_options": _options,
@@ -192,4 +204,5 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "impulses": _flag,
     "tolerance": _optional(tolerance_number),
     "active_set": _optional(active_set_name),
+    "events": events_name,
 }

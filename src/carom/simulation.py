@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .errors import ProblemError
+from .errors import ProblemError, StopRun
 from .kernels import compile_seconds
 from .laws import Law
 from .scene.file import load_scene
 from .scene.model import Scene
 from .scene.numbers import scalar
-from .settings import MOST_STEPS, Settings, step_count
+from .settings import MOST_STEPS, Settings, events_name, step_count
 from .solvers.threads import limited, most_threads
-from .stepping.report import ContactImpulses, Stretch, step_table
+from .stepping.events import SWEEP, EventLog, as_events, impact_rows
+from .stepping.report import ContactImpulses, StepReport, Stretch, step_table
 from .stepwise import Simulation
 from .world import State, World
 
 if TYPE_CHECKING:
     from .trajectory import Recorder, Trajectory
+    from .trajectory.events import Events
 
 BLOCK = 256  # rows of the table of steps that are handed to the recorder at once
-STRETCH = 32  # most steps that an engine makes in one call: fewer than Ctrl-C and checkpoints would notice
 CHECKPOINT_SECONDS = 5.0  # seconds between two checkpoints
 TELL_SECONDS = 0.1  # seconds between two calls of `progress`
 
@@ -51,6 +52,53 @@ class Progress:
 
 
 Tell = Callable[[Progress], None]
+
+
+OnImpact = Callable[["Events"], Any]
+OnStep = Callable[[State], Any]
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """Functions of the user that are called during a run."""
+
+    on_impact: OnImpact | None = None
+    on_step: OnStep | None = None
+
+    @classmethod
+    def checked(cls, on_impact: Any, on_step: Any) -> Callbacks:
+        """The callbacks, if they can be called."""
+        for name, given, what in (("on_impact", on_impact, "table of events"), ("on_step", on_step, "State")):
+            if given is not None and not callable(given):
+                raise ProblemError(name, given, f"a function of one {what}")
+        return cls(on_impact, on_step)
+
+    def __bool__(self) -> bool:
+        return self.on_impact is not None or self.on_step is not None
+
+    def call(self, stretch: Stretch) -> bool:
+        """Calls them after a step; True if one of them ends the run."""
+        from .trajectory.events import Events
+
+        state, stop = stretch.states[-1], False
+        if self.on_impact is not None and isinstance(stretch.report, StepReport):
+            found = as_events(impact_rows(stretch.report, state.step), state.position.shape[1]).view(Events)
+            stop = len(found) > 0 and _called("on_impact", self.on_impact, found, state)
+        if self.on_step is not None:
+            stop = _called("on_step", self.on_step, state, state) or stop
+        return stop
+
+
+def _called(name: str, function: Callable[[Any], Any], given: Any, state: State) -> bool:
+    """Whether a callback ends the run; its exceptions become a ProblemError with the step."""
+    try:
+        return function(given) is True
+    except StopRun:
+        return True
+    except Exception as error:
+        what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        text = f"{name} failed at step {state.step:,}, time {state.time:g}: {what}; all steps up to there are recorded"
+        raise ProblemError(name, what, "a function that returns", text) from error
 
 
 class Report(Protocol):
@@ -93,6 +141,9 @@ def simulate(
     active_set: str | None = None,
     frame_rate: float | None = None,
     impulses: bool = False,
+    events: str | None = None,
+    on_impact: OnImpact | None = None,
+    on_step: OnStep | None = None,
     start: State | None = None,
     threads: int | None = None,
     progress: Tell | bool | None = None,
@@ -104,10 +155,18 @@ def simulate(
 
     Arguments that are None have the value of the scene. `tolerance` and `active_set` are as in `Simulation`.
     `frame_rate` is in frames per unit of time. `threads` is the maximum number of threads; results are bitwise
-    identical for any value. With `impulses` each frame contains the impulses of the step that ends there; those of the
-    steps between two frames are not recorded, unless `frame_rate` is 1 / step. `start` is a state to begin with, in
-    place of that of the scene at time 0; `duration` is the time of the end nevertheless. `progress` is called with a
-    `Progress` about ten times per second; True shows a bar on the standard error stream.
+    identical for any value. `start` is a state to begin with, in place of that of the scene at time 0; `duration` is
+    the time of the end nevertheless. `progress` is called with a `Progress` about ten times per second; True shows a
+    bar on the standard error stream.
+
+    `events` says which impacts and periods of resting contact are recorded (`Trajectory.events`): "budget", the
+    default, lists them within a fifth of the size of the file and sums the weakest ones beyond; "all"; "none". With
+    `impulses` all are recorded, and periods of rest end with each frame: `Trajectory.impulses` is exact then.
+
+    `on_impact` is called after each step with impacts, with the table of these (`Events`); `on_step` after each step,
+    with the state at its end. Either ends the run after that step by returning True or raising `carom.StopRun`: the
+    trajectory up to there is returned, with `finished` False. Any other exception of theirs ends the run with a
+    ProblemError that names the step; all steps up to there are recorded.
 
     Ctrl-C ends a run in memory after the current step: the trajectory up to there is returned, with `finished` False.
     A run with a file raises KeyboardInterrupt instead; the file stays readable, also if the process is killed, and
@@ -132,12 +191,13 @@ def simulate(
     )
     if start is not None:
         sim.state = start
-    settings = _settings(sim, duration, frame_rate, impulses)
+    settings = _settings(sim, duration, frame_rate, recorded_events(events, impulses), impulses)
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
+    callbacks = Callbacks.checked(on_impact, on_step)
     with _threads(threads):
         recorder = Recorder.create(path, scene, sim.world, sim.state, settings, overwrite=overwrite)
-        loop = _Loop(sim.engine, sim.state, settings, recorder, progress)
+        loop = _Loop(sim.engine, sim.state, settings, recorder, progress, callbacks)
         return loop.run(first=True, partial=path is None)
 
 
@@ -190,18 +250,31 @@ def run_engine(
     recorder: Recorder,
     progress: Tell | None,
     *,
-    first: bool = True,
+    memory: dict[str, np.ndarray] | None = None,
     threads: int | None = None,
 ) -> Trajectory:
-    """Records a run of an engine; `first` if it starts with `state`, rather than being resumed there.
+    """Records a run of an engine from `state` on; `memory` is that of the checkpoint at which a run is resumed.
 
     However it ends, the file contains all steps up to there.
     """
     with _threads(threads):
-        return _Loop(engine, state, settings, recorder, progress).run(first=first)
+        loop = _Loop(engine, state, settings, recorder, progress)
+        if memory is not None:
+            loop.remember(memory)
+        return loop.run(first=memory is None)
 
 
-def _settings(sim: Simulation, duration: float | None, frame_rate: float | None, impulses: bool) -> Settings:
+def recorded_events(events: str | None, impulses: bool) -> str:
+    """The setting `events` of a run, from the arguments of `simulate`."""
+    chosen = events_name("events", ("all" if impulses else "budget") if events is None else events)
+    if impulses and chosen != "all":
+        raise ProblemError("events", chosen, "all, or nothing, with impulses")
+    return chosen
+
+
+def _settings(
+    sim: Simulation, duration: float | None, frame_rate: float | None, events: str, impulses: bool
+) -> Settings:
     h, scene = sim.time_step, sim.scene
     span = scalar("duration", scene.duration if duration is None else duration, 0.0, above=True)
     rate = scalar("frame_rate", scene.frame_rate if frame_rate is None else frame_rate, 0.0, above=True)
@@ -221,6 +294,7 @@ def _settings(sim: Simulation, duration: float | None, frame_rate: float | None,
         impulses=bool(impulses),
         tolerance=sim.tolerance,
         active_set=sim.engine.active_set,
+        events=events,
     )
 
 
@@ -243,15 +317,31 @@ class _Loop:
     """The loop over the steps of a recorded run: rows, frames, checkpoints and progress."""
 
     def __init__(
-        self, engine: Engine, state: State, settings: Settings, recorder: Recorder, progress: Tell | None
+        self,
+        engine: Engine,
+        state: State,
+        settings: Settings,
+        recorder: Recorder,
+        progress: Tell | None,
+        callbacks: Callbacks | None = None,
     ) -> None:
+        from .trajectory.events import Ledger
+
+        self.callbacks, self.ended = callbacks or Callbacks(), False  # whether a callback has ended the run
         self.engine, self.state, self.settings, self.recorder = engine, state, settings, recorder
         world = engine.world
         self.rows, self.used = np.zeros(BLOCK, step_table(world.dimension)), 0
         weight = float(world.mass[world.free].sum()) * float(np.linalg.norm(world.gravity))
         names = self.rows.dtype.names or ()
         self.meter = _Meter(settings, progress, state.step, weight * world.length_scale, names)
+        self.log, self.ledger = EventLog(world, settings.step), Ledger(world, state, settings)
         self.saved = perf_counter()
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Restores what the events of a resumed run depend on."""
+        if self.settings.events != "none":
+            self.log.remember(memory)
+            self.ledger.remember(memory)
 
     def run(self, first: bool, partial: bool = False) -> Trajectory:
         """The trajectory of the run; `first` if it starts here, rather than being resumed.
@@ -262,7 +352,7 @@ class _Loop:
             if first:
                 self._begin()
             if not self._all_steps():
-                if partial:
+                if partial or self.ended:
                     return self.recorder.leave()
                 raise KeyboardInterrupt
         except BaseException as error:
@@ -271,13 +361,13 @@ class _Loop:
                     self._checkpoint()
             self.recorder.abort()
             raise
-        return self.recorder.finish(self.state, self.engine.memory())
+        return self.recorder.finish(self.state, self._memory())
 
     def _begin(self) -> None:
         """Row and frame of the start, and a first checkpoint: a run killed at once can be resumed."""
         report = self.engine.start(self.state)
         self._keep_row(report.row)
-        self._keep_frame(self.state, report)
+        self.recorder.frame(self.state)
         self._checkpoint()
 
     def _all_steps(self) -> bool:
@@ -285,29 +375,51 @@ class _Loop:
         from .trajectory.interrupts import stop_on_request
 
         with stop_on_request() as stop:
-            while self.state.step < self.settings.steps and not stop.asked:
+            while self.state.step < self.settings.steps and not (stop.asked or self.ended):
                 self._steps()
             done = self.state.step >= self.settings.steps and not stop.asked
         self._checkpoint()
         return done
 
     def _steps(self) -> None:
-        """Makes one step or several; where frames have impulses, at most up to the next frame."""
+        """Makes one step or several.
+
+        They end where events are looked through, so that these do not depend on where a run was resumed: every SWEEP
+        steps, and with `impulses` at the frames.
+        """
         every, last, first = self.settings.frame_every, self.settings.steps, self.state.step
-        most = min(STRETCH, last - first, every - first % every if self.settings.impulses else STRETCH)
-        states, rows, report = self.engine.stretch(self.state, most)
+        most = min(SWEEP - first % SWEEP, last - first, every - first % every if self.settings.impulses else SWEEP)
+        stretch = self.engine.stretch(self.state, 1 if self.callbacks.on_step is not None else most)
+        states, rows = stretch.states, stretch.rows
         for state, row in zip(states, rows):
             self._keep_row(row)
             if state.step % every == 0 or state.step == last:
-                self._keep_frame(state, report)
+                self.recorder.frame(state)
         self.state = states[-1]
+        self._keep_events(stretch)
+        if self.callbacks:
+            self.ended = self.callbacks.call(stretch)
         if perf_counter() - self.saved > CHECKPOINT_SECONDS:
             self._checkpoint()
         for row in rows:
             self.meter.tell(row)
 
-    def _keep_frame(self, state: State, report: Report) -> None:
-        self.recorder.frame(state, report.impulses() if self.settings.impulses else None)
+    def _keep_events(self, stretch: Stretch) -> None:
+        if self.settings.events == "none":
+            return
+        self.log.add(stretch)
+        if self.settings.impulses and self.state.step % self.settings.frame_every == 0:
+            self.log.sweep(self.state.step, everything=True)
+        if self.state.step % SWEEP == 0:
+            self.ledger.held = self.log.used
+        if self.log.rows:
+            self.recorder.events(self.ledger.taken(self.log.taken()))
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        """What the next step and the next events depend on besides the state."""
+        if self.settings.events == "none":
+            return self.engine.memory()
+        return self.engine.memory() | self.log.memory() | self.ledger.memory()
 
     def _keep_row(self, row: tuple[Any, ...]) -> None:
         self.rows[self.used] = row
@@ -323,7 +435,7 @@ class _Loop:
     def _checkpoint(self) -> None:
         """Makes everything recorded so far safe."""
         self._flush()
-        self.recorder.checkpoint(self.state, self.engine.memory())
+        self.recorder.checkpoint(self.state, self._memory())
         self.saved = perf_counter()
 
 

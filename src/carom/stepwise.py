@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from . import laws, stepping
 from .build import build
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
-from .errors import ProblemError
+from .errors import ProblemError, StopRun
 from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
@@ -20,10 +21,14 @@ from .scene.model import Scene, forces_of
 from .scene.numbers import scalar
 from .settings import WHOLE_STEP, Settings, step_count, tolerance_number
 from .shown import counted
+from .stepping.events import step_events
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
 from .world import State, World
+
+if TYPE_CHECKING:
+    from .trajectory.events import Events
 
 OPTION_TYPES: dict[Any, Any] = {"bool": bool, "int": int, "float": int | float, "str": str}  # of laws
 UNIT = 1e-6  # difference from 1 up to which the length of a quaternion given by the user is accepted
@@ -141,18 +146,34 @@ class Simulation:
         return self._report.impulses()
 
     @property
+    def events(self) -> Events:
+        """The events of the last step: its impacts, and the contacts that it held at rest."""
+        from .trajectory.events import Events
+
+        return step_events(self._report, self._state.step).view(Events)
+
+    @property
     def report(self) -> dict[str, Any]:
         """The row of the last step in the table of steps, by column: contacts, iterations, energies, momenta, ..."""
         return dict(zip(step_table(self.world.dimension).names or (), self._report.row))
 
     def step(self) -> State:
         """Advances the simulation by one time step and returns the new state."""
-        states, _, self._report = self.engine.stretch(self._state, 1)
-        self._state = states[-1]
+        made = self.engine.stretch(self._state, 1)
+        self._report, self._state = made.report, made.states[-1]
         return self._state
 
-    def run(self, until: float) -> State:
+    def run(
+        self,
+        until: float,
+        *,
+        on_impact: Callable[[Events], Any] | None = None,
+        on_step: Callable[[State], Any] | None = None,
+    ) -> State:
         """Advances by whole steps until the time `until` is reached, and returns the state.
+
+        `on_impact` is called after each step with impacts, with the table of these, and `on_step` after each step, with
+        the state. Either ends it there by returning True or raising `carom.StopRun`; other exceptions are passed on.
 
         Ctrl-C raises KeyboardInterrupt after the current step, so that the simulation can be continued.
         """
@@ -165,9 +186,20 @@ class Simulation:
         with stop_on_request() as stop:
             while self._state.step < steps:
                 self.step()
+                if self._ended(on_impact, on_step):
+                    break
                 if stop.asked:
                     raise KeyboardInterrupt
         return self._state
+
+    def _ended(self, on_impact: Callable[[Events], Any] | None, on_step: Callable[[State], Any] | None) -> bool:
+        """Calls the functions of the user after a step; whether one of them ends the run."""
+        try:
+            found = self.events.impacts if on_impact is not None else None
+            stop = found is not None and on_impact is not None and len(found) > 0 and on_impact(found) is True
+            return (on_step is not None and on_step(self._state) is True) or stop
+        except StopRun:
+            return True
 
 
 # ---- arguments

@@ -25,6 +25,7 @@ from .geometry.shapes import (
     Shapes2D,
     Shapes3D,
 )
+from .mechanism import Mechanisms
 from .scene.boundaries import Periodic
 from .scene.model import INTEGRATORS, Force, Potential, SpeedCurve
 from .scene.motion import Motion
@@ -144,6 +145,7 @@ class World:
     # For pairs of materials (i, j), i <= j, whose restitution depends on the speed of approach; `restitution` then has
     # the smallest value of a table, 0 for a function.
     restitution_curves: Mapping[tuple[int, int], SpeedCurve] = field(default_factory=dict)
+    joints: Mechanisms | None = None
 
     @cached_property
     def count(self) -> int:
@@ -159,6 +161,11 @@ class World:
     def block(self) -> int:
         """Components of velocity per body: D if nothing rotates, else 3 in 2D and 6 in 3D."""
         return self.inverse_sqrt_mass.shape[1]
+
+    @cached_property
+    def has_meshes(self) -> bool:
+        """Whether a body is a mesh that is not convex."""
+        return self.dimension == 3 and bool((self.shapes.kind == MESH).any())
 
     @cached_property
     def turns(self) -> bool:

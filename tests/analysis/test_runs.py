@@ -10,7 +10,7 @@ from carom import ProblemError
 from carom.analysis import checks, runs
 from carom.analysis.checks import check_run, energy_rule
 from carom.analysis.run_momentum import angular_momentum_drift, momentum_drift
-from carom.analysis.run_panels import PANELS, overview, panel, thinned
+from carom.analysis.run_panels import PANELS, overview, panel, solver_overview, thinned
 from carom.analysis.statistics import contact_statistics, run_summary
 from carom.scene import Bodies, Container, Disc, Drum, Material, Periodic, Plane, Rectangle, Rotating, Scene, Segment
 from carom.scene import Vibrating as Shaking
@@ -399,8 +399,12 @@ def test_every_panel_of_every_kind_of_run(pool, gas):
     for name in PANELS:
         for c in panel(pool, name).curves:
             assert len(c.time) == len(c.value) and np.isfinite(c.value).all()
-    assert [p.name for p in overview(pool)] == ["drift", "symmetry", "overlap", "contacts"]
-    assert [p.name for p in overview(gas)] == ["drift", "momentum", "overlap", "contacts"]
+    assert [p.name for p in overview(pool)] == ["energy", "momentum", "contacts", "speed"]
+    assert [p.name for p in solver_overview(pool)] == ["drift", "overlap", "iterations", "symmetry"]
+    assert [p.name for p in solver_overview(gas)] == ["drift", "overlap", "iterations", "residual"]
+    largest, mean = panel(pool, "speed").curves
+    first = np.linalg.norm(pool.frame(0).velocity[:, :2], axis=1)
+    assert largest.value[0] == first.max() and mean.value[0] == pytest.approx(first.mean())
     with pytest.raises(ProblemError, match="did you mean 'energy'"):
         panel(pool, "energi")
 

@@ -27,7 +27,7 @@ def test_frames_are_chosen(carom, run):
     ("arguments", "words"),
     [
         (["-o", "out.fbx"], ["out.fbx", ".glb"]),
-        (["-o", "none/out.glb"], ["folder"]),
+        (["-o", "run.h5/out.glb"], ["folder"]),
         (["-o", "run.npz", "--every", "x"], ["--every", "whole number"]),
         (["-o", "run.npz", "--from", "9"], ["from 0 to 0.4"]),
     ],

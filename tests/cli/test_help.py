@@ -59,3 +59,9 @@ def test_names_complete(capsys, monkeypatch, words, wanted):
 def test_completion_can_be_installed(carom):
     text = carom("--help").out
     assert "--install-completion" in text and "--show-completion" in text
+
+
+@pytest.mark.parametrize("names", [(), ("warmup",), ("audit",), ("tower", "collapse")], ids=" ".join)
+def test_flags_have_no_type_and_arguments_are_named_once(carom, names):
+    text = carom(*names, "--help").out
+    assert "--help" in text and "<bool>" not in text and "[[" not in text

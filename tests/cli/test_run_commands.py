@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -228,8 +229,8 @@ from carom.trajectory import Recorder
 
 frame = Recorder.frame
 
-def interrupt(self, state, impulses=None):
-    frame(self, state, impulses)
+def interrupt(self, state):
+    frame(self, state)
     if state.step >= 1000:
         os.kill(os.getpid(), signal.SIGINT)
         Recorder.frame = frame
@@ -339,7 +340,7 @@ def test_plotted_numbers_are_those_of_the_analysis(carom, made):
 def test_all_plots_of_a_run_with_polygons_and_friction(carom, tmp_path):
     assert carom("run", "box_stack", "--set", "boxes=3", "--duration", "0.3", "-q").code == 0
     ended = carom("plot", "box_stack-gr.h5", "--what", "all", "--format", "svg", "-o", "figures")
-    assert ended.code == 0 and len(list((tmp_path / "figures").glob("*.svg"))) == 11
+    assert ended.code == 0 and len(list((tmp_path / "figures").glob("*.svg"))) == 15
 
 
 def test_plot_refuses(carom, tmp_path, made):
@@ -420,7 +421,7 @@ def test_check_fails_if_a_step_missed_its_tolerance(carom, tmp_path):
     recorder, fake = small.start(tmp_path / "run.h5")
     fake.residual = {9: 0.02}
     small.go(recorder, fake, small.STEPS)
-    recorder.finish(fake.state).close()
+    recorder.finish(fake.state, fake.memory).close()
     ended = carom("check", "run.h5", columns=200)
     assert ended.code == 1 and "residual" in ended.out.splitlines()[-1]
     assert "1 of 40 steps missed" in ended.out and "step 9 at time 0.09 with residual 2.0e-02" in ended.out
@@ -429,3 +430,10 @@ def test_check_fails_if_a_step_missed_its_tolerance(carom, tmp_path):
 
 def test_a_tolerance_cannot_change_when_a_run_is_resumed(carom, made):
     refused(carom("run", "--resume", made, "--tolerance", "1e-3"), "--resume", "--tolerance as well")
+
+
+def test_run_and_info_agree_on_steps_per_second(carom):
+    told = next(line for line in carom("run", *SMALL, "-o", "rate.h5").out.splitlines() if line.startswith("took"))
+    described = next(line for line in carom("info", "rate.h5").out.splitlines() if line.startswith("time"))
+    rates = [re.search(r"steps [\d.]+ s, ([\d,]+) per second", line).group(1) for line in (told, described)]
+    assert rates[0] == rates[1]

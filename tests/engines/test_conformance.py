@@ -107,12 +107,16 @@ def test_bad_input_is_named(spec, python, field):
     assert error.value.field == field
 
 
-def test_a_missing_package_is_named(tmp_path):
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
     path = tmp_path / "mine.py"
     path.write_text("import no_such_engine\n", encoding="utf-8")
     for python in (None, sys.executable):
         with pytest.raises(ProblemError, match="no_such_engine"):
             runner_of(f"{path}:Mine", python)
+    monkeypatch.setitem(sys.modules, "rapier3d", None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "carom.engines.rapier", raising=False)
+    with pytest.raises(ProblemError, match=r"python -m pip install rapier3d"):
+        runner_of("rapier")
 
 
 # ---- measures

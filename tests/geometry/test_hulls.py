@@ -119,28 +119,33 @@ def test_a_hull_in_the_body_frame_has_principal_axes():
 @pytest.mark.parametrize(
     ("shape", "field", "part_of_message"),
     [
-        (Sphere(0.0), "bodies[2].shape.radius", "above 0"),
-        (Sphere(float("nan")), "bodies[2].shape.radius", "finite"),
-        (Sphere(np.array([1.0, -1.0])), "bodies[2].shape.radius[1]", "above 0"),
-        (Sphere(np.ones(3)), "bodies[2].shape.radius", "one for each body"),
-        (Box((1.0, 0.0, 1.0)), "bodies[2].shape.size", "above 0"),
-        (Box((1.0, 1.0)), "bodies[2].shape.size", "three"),  # type: ignore[arg-type]
-        (Capsule(1.0, float("inf")), "bodies[2].shape.length", "finite"),
-        (Cylinder(-1.0, 1.0), "bodies[2].shape.radius", "above 0"),
-        (Hull(np.eye(3)), "bodies[2].shape.vertices", "at least 4"),
-        (Hull(CUBE * [1.0, 1.0, 0.0]), "bodies[2].shape.vertices", "volume"),
-        (Hull(CUBE * [1.0, 1.0, 1e-14]), "bodies[2].shape.vertices", "volume"),
-        (Hull(np.ones((5, 3))), "bodies[2].shape.vertices", "volume"),
-        (Hull(CUBE * np.nan), "bodies[2].shape.vertices[0]", "finite"),
-        (Compound([]), "bodies[2].shape.parts", "at least one"),
-        (Compound([Part(Sphere(1.0), density=0.0)]), "bodies[2].shape.parts[0].density", "above 0"),
-        (Compound([Part(Sphere(1.0), orientation=(0, 0, 0, 0))]), "bodies[2].shape.parts[0].orientation", "not zero"),
-        (Compound([Part(Sphere(1.0)), Part(Sphere(-1.0))]), "bodies[2].shape.parts[1].shape.radius", "above 0"),
-        (Mesh(), "bodies[2].shape.vertices", "path to a file"),
-        (3, "bodies[2].shape", "a 3D shape"),
+        (lambda: Sphere(0.0), "sphere.radius", "above 0"),
+        (lambda: Sphere(float("nan")), "sphere.radius", "above 0"),
+        (lambda: Sphere(np.array([1.0, -1.0])), "sphere.radius", "above 0"),
+        (lambda: Sphere(np.ones(3)), "bodies[2].shape.radius", "one for each body"),
+        (lambda: Box((1.0, 0.0, 1.0)), "box.size", "above 0"),
+        (lambda: Box((1.0, 1.0)), "box.size", "three"),  # type: ignore[arg-type]
+        (lambda: Capsule(1.0, float("inf")), "capsule.length", "above 0"),
+        (lambda: Cylinder(-1.0, 1.0), "cylinder.radius", "above 0"),
+        (lambda: Hull(np.eye(3)), "bodies[2].shape.vertices", "at least 4"),
+        (lambda: Hull(CUBE * [1.0, 1.0, 0.0]), "bodies[2].shape.vertices", "volume"),
+        (lambda: Hull(CUBE * [1.0, 1.0, 1e-14]), "bodies[2].shape.vertices", "volume"),
+        (lambda: Hull(np.ones((5, 3))), "bodies[2].shape.vertices", "volume"),
+        (lambda: Hull(CUBE * np.nan), "bodies[2].shape.vertices[0]", "finite"),
+        (lambda: Compound([]), "bodies[2].shape.parts", "at least one"),
+        (lambda: Compound([Part(Sphere(1.0), density=0.0)]), "bodies[2].shape.parts[0].density", "above 0"),
+        (
+            lambda: Compound([Part(Sphere(1.0), orientation=(0, 0, 0, 0))]),
+            "bodies[2].shape.parts[0].orientation",
+            "not zero",
+        ),
+        (lambda: Compound([Part(Sphere(1.0)), Part(Sphere(-1.0))]), "sphere.radius", "above 0"),
+        (lambda: Mesh(), "bodies[2].shape.vertices", "path to a file"),
+        (lambda: 3, "bodies[2].shape", "a 3D shape"),
     ],
 )
 def test_bad_shapes_are_refused_with_their_path(shape, field, part_of_message):
+    """Where they are written if their fields are wrong by themselves, else where shapes are made."""
     with pytest.raises(ProblemError, match=part_of_message) as caught:
-        make_shapes([("bodies[2]", shape, 2)])
+        make_shapes([("bodies[2]", shape(), 2)])
     assert caught.value.field == field

@@ -84,8 +84,8 @@ BAD = {
     "file and arrays": ({"path": "box.obj", "vertices": VERTICES}, "shape.path", "either a file"),
     "no such file": ({"path": "nowhere.obj"}, "shape.path", "an existing file"),
     "unknown kind": ({"path": "mesh.docx"}, "shape.path", ".obj, .stl"),
-    "zero scale": ({"vertices": VERTICES, "faces": FACES, "scale": 0.0}, "shape.scale", "above 0"),
-    "negative spacing": ({"vertices": VERTICES, "faces": FACES, "spacing": -1.0}, "shape.spacing", "above 0"),
+    "zero scale": ({"vertices": VERTICES, "faces": FACES, "scale": 0.0}, "mesh.scale", "above 0"),
+    "negative spacing": ({"vertices": VERTICES, "faces": FACES, "spacing": -1.0}, "mesh.spacing", "above 0"),
     "coarse": ({"vertices": VERTICES, "faces": FACES, "spacing": 0.5}, "shape.spacing", "quarter of the longest"),
     "fine": ({"vertices": VERTICES, "faces": FACES, "spacing": 1e-4}, "shape.spacing", "20000000 nodes"),
     "thin": ({"vertices": SQUEEZED, "faces": FACES}, "shape.spacing", "half of the thickness"),
@@ -97,7 +97,7 @@ def test_bad_meshes_are_refused_with_one_message(name):
     mesh, field, message = BAD[name]
     with pytest.raises(ProblemError) as caught:
         made(**mesh)
-    assert caught.value.field == f"bodies[2].{field}"
+    assert caught.value.field == (field if field.startswith("mesh.") else f"bodies[2].{field}")
     assert message in str(caught.value)
 
 

@@ -184,7 +184,7 @@ def test_a_kernel_calls_the_version_for_python_where_there_is_one(folder, monkey
     assert result(imported(monkeypatch).direct, 2.0) == (7.0, False)
 
 
-LONG = "\n".join(f"        y[i] = (y[i] + {k}.0) * y[i]" for k in range(60))  # instructions: more than are copied
+LONG = "\n".join(f"        x = (x + {k}.0) * x" for k in range(60))  # instructions: more than are copied
 LINKED = f"""
 import numpy as np
 from carom.kernels import kernel
@@ -192,7 +192,9 @@ from carom.kernels import kernel
 @kernel
 def long(y):
     for i in range(len(y)):
+        x = y[i]
 {LONG}
+        y[i] = x
     return y.sum()
 
 @kernel

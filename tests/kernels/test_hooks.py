@@ -7,7 +7,7 @@ import sys
 
 import numba
 import pytest
-from numba.core import caching, compiler
+from numba.core import caching, compiler, ir
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import CPUCodegen, CPUCodeLibrary
 
@@ -69,6 +69,32 @@ def test_a_kernel_that_cannot_be_written_is_right(monkeypatch, tmp_path):
     monkeypatch.setattr("carom.kernels.linking.links", lambda compiled: compiled.library._no_such_module)
     assert kernel(squared)(3.0) == 9.0
     assert not list(tmp_path.glob("*.kernel"))
+
+
+def test_flags_are_equal_as_numba_compares_them():
+    """The hash is that of equal flags, and a default that is set equals one that is not."""
+    plain, set_to_default, other = compiler.Flags(), compiler.Flags(), compiler.Flags()
+    set_to_default.nrt = plain.nrt
+    other.nrt = not plain.nrt
+    for one in (plain, set_to_default, other):
+        assert hash(one) == hash(tuple(sorted(one.values())))
+        for two in (plain, set_to_default, other):
+            assert (one == two) is (one.values() == two.values())
+    assert plain == set_to_default != other and plain != "flags"
+
+
+def test_blocks_of_one_function_share_their_copied_scope():
+    """A second copy of the function has a scope of its own, since inlining adds names to it."""
+    loc = ir.Loc("nowhere", 1)
+    scope = ir.Scope(None, loc)
+    blocks = [ir.Block(scope, loc), ir.Block(scope, loc)]
+    for block in blocks:
+        block.append(ir.Assign(ir.Const(1, loc), scope.get_or_define("x", loc), loc))
+    copies = hooks._Copies()
+    first, second = [[copies(block) for block in blocks] for _ in range(2)]
+    assert first[0].scope is first[1].scope is not scope and second[0].scope is second[1].scope
+    assert second[0].scope is not first[0].scope
+    assert first[0].body[0].target.scope is first[0].scope and first[0] == blocks[0]
 
 
 def test_kernels_do_not_import_scipys_linear_algebra_unless_they_use_it():

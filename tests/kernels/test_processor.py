@@ -6,12 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
+import carom
 from carom.kernels import files, kernel, processor
+from carom.scenes import make_scene
+from carom.trajectory import state_hash
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # A sum in any order and a loop of Numba itself inside of it, on a machine that the environment describes.
 PROCESS = r"""
@@ -52,21 +58,35 @@ def on(tmp_path, **variables):
     return json.loads(done.stdout)
 
 
-def test_every_machine_with_the_baseline_runs_the_same_instructions(tmp_path):
-    host = on(tmp_path / "host")
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    """What this machine computes, and with which instructions."""
+    return on(tmp_path_factory.mktemp("host"))
+
+
+OTHERS = [
+    ("skylake-avx512", WIDE),
+    *(pytest.param(*other, marks=pytest.mark.long) for other in [("haswell", V3), ("x86-64-v3", "")]),
+]
+
+
+@pytest.mark.parametrize(("name", "features"), OTHERS)
+def test_every_machine_with_the_baseline_runs_the_same_instructions(host, tmp_path, name, features):
     assert host[0] == "x86-64-v3"
-    for number, (name, features) in enumerate([("haswell", V3), ("skylake-avx512", WIDE), ("x86-64-v3", "")]):
-        assert on(tmp_path / str(number), NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features) == host
-    # A machine without the baseline has narrower vectors and rounds each product: its sum has other bits.
-    baseline, values, instructions = on(tmp_path / "old", NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="+sse4.2")
+    assert on(tmp_path, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features) == host
+
+
+def test_a_machine_without_the_baseline_rounds_otherwise(host, tmp_path):
+    """It has narrower vectors and rounds each product: its sum has other bits."""
+    baseline, values, instructions = on(tmp_path, NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="+sse4.2")
     assert baseline == "x86-64" and values != host[1] and instructions != host[2]
     assert values == pytest.approx(host[1], rel=ROUNDING)
 
 
-def test_the_code_of_the_host_is_an_option(tmp_path):
+def test_the_code_of_the_host_is_an_option(host, tmp_path):
     baseline, values, _ = on(tmp_path, CAROM_NATIVE="1")
     assert baseline == ""
-    assert values == pytest.approx(on(tmp_path)[1], rel=ROUNDING)
+    assert values == pytest.approx(host[1], rel=ROUNDING)
 
 
 def test_functions_outside_of_kernels_are_compiled_for_the_host(tmp_path, monkeypatch):
@@ -99,17 +119,16 @@ def test_a_kernel_that_contains_code_of_the_host_serves_this_host_alone(tmp_path
     assert other(np.arange(5.0)) == 2.0 and other.stats.cache_misses
 
 
-# Hashes of the last states of small runs, in the process that it is run in.
-STATES = """
-import json, warnings
-import carom
-from carom.scenes import make_scene
-from carom.trajectory import state_hash
-runs = [("pool_break", {"rows": 4}, 60), ("box_stack", {"boxes": 3}, 60), ("sliding_box", {}, 60),
-        ("two_tetrahedra", {}, 60), ("box_tower_3d", {"boxes": 3}, 30), ("cradle_3d", {}, 60)]
-made = [(make_scene(name, **parameters), steps) for name, parameters, steps in runs]
-print(json.dumps([state_hash(carom.simulate(scene, duration=steps * scene.step).last) for scene, steps in made]))
-"""
+RUNS = [
+    *[("pool_break", {"rows": 4}, 60), ("box_stack", {"boxes": 3}, 60), ("sliding_box", {}, 60)],
+    *[("two_tetrahedra", {}, 60), ("box_tower_3d", {"boxes": 3}, 30), ("cradle_3d", {}, 60)],
+]
+
+
+def hashes():
+    """Hashes of the last states of small runs, in this process."""
+    made = [(make_scene(name, **parameters), steps) for name, parameters, steps in RUNS]
+    return [state_hash(carom.simulate(scene, duration=steps * scene.step).last) for scene, steps in made]
 
 
 def test_runs_end_in_the_same_bits_on_a_lesser_processor():
@@ -121,10 +140,14 @@ def test_runs_end_in_the_same_bits_on_a_lesser_processor():
         "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512F AVX512CD AVX512_SKX",
         "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW",
     }
-    ends = []
-    for variables in ({}, lesser):
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables}
-        command = [sys.executable, "-W", "ignore", "-c", STATES]
-        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-        ends.append(json.loads(done.stdout))
-    assert len(set(ends[0])) == len(ends[0]) and ends[1] == ends[0]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **lesser}
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        "from tests.kernels.test_processor import hashes; print(*hashes())",
+    ]
+    done = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
+    here = hashes()
+    assert len(set(here)) == len(here) and done.stdout.split() == here

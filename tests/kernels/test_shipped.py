@@ -22,7 +22,9 @@ from carom.kernels import kernel
 @kernel
 def long(y):
     for i in range(len(y)):
+        x = y[i]
 {LONG}
+        y[i] = x
     return y.sum()
 
 @kernel

@@ -166,7 +166,7 @@ def test_a_clamp_keeps_the_weights_of_the_other_contacts():
     place = [[0.0, 0.5], [1.0, 0.5], [1.0 + np.sqrt(0.75), 1.0]]
     planes = [([0.0, 0.0], [0.0, 1.0]), ([0.0, 1.0], [0.0, -1.0])]
     velocity = [[0.0, -0.1], [-1.0, 0.0], [-1.0, -0.3]]
-    problem = ImpactProblem.from_discs(place, 0.5, [1.0, 0.3, 2.0], velocity, planes=planes)
+    problem = ImpactProblem.from_discs(place, 0.5, [1.0, 0.3, 2.0], velocity, planes=planes, overlap=1.0)
     found = [carom.solve_impact(problem.with_(weights=w), "qce") for w in (1.0, np.linspace(0.1, 3.0, 7))]
     assert all("clamp" in solution.messages[0] for solution in found)
     assert all(desiderata.energy_violation(s, degenerate=True) <= desiderata.ENERGY_BOUND for s in found)

@@ -19,7 +19,11 @@ from carom.problem.assemble import assemble, coefficients
 from carom.problem.contacts import as_matrix
 from carom.scene import FIXED, Bodies, Disc, Drum, Material, Moving, Periodic, Plane, Rotating, Scene
 from carom.stepping.integrator import prescribed
-from carom.stepping.stepper import velocity_after
+
+
+def velocity_after(impact, result, velocity):
+    """Velocities (n, d) of all bodies after the impulses."""
+    return impact.unwhitened(impact.contacts.after(result.normal, result.tangent), velocity)
 
 
 def assembled(scene, margin=1e-9, h=0.01, check=True):

@@ -240,3 +240,16 @@ def test_selected_contacts():
     np.testing.assert_array_equal(problem.selected([False, True]).separation_speed(), problem.separation_speed()[1:])
     with pytest.raises(ProblemError, match="contacts"):
         problem.selected([False, False])
+
+
+def test_balls_that_overlap_deeply_are_refused_unless_told():
+    """Two unit discs whose centers are 1.9 apart overlap by 0.1 of a radius; a slip of a decimal looks like this."""
+    for make, rest in ((ImpactProblem.from_discs, [0.0]), (ImpactProblem.from_spheres, [0.0, 0.0])):
+        places, moving = [[0.0, *rest], [1.9, *rest]], [[1.0, *rest], [0.0, *rest]]
+        with pytest.raises(ProblemError, match=r"bodies 0 and 1 that overlap by 0\.1 of the smaller radius"):
+            make(places, 1.0, 1.0, moving)
+        assert make(places, 1.0, 1.0, moving, overlap=0.2).contact_count == 1
+        with pytest.raises(ProblemError, match="body 0 and a plane"):
+            make([[0.0, *rest]], 1.0, 1.0, moving[:1], planes=[([-0.5, *rest], [1.0, *rest])])
+        with pytest.raises(ProblemError, match="overlap"):
+            make(places, 1.0, 1.0, moving, overlap=-1.0)

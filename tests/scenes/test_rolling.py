@@ -9,8 +9,14 @@ solver at tolerance "exact": 1e-10 of the fastest speed in each step, times the 
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+from tests.solvers import test_contact
 
 import carom
 from carom import scenes
@@ -21,8 +27,9 @@ from carom.scene import Bodies, Disc, Material, Plane, Rectangle, Scene, Sphere
 
 G, RADIUS, SPEED, STEP = 10.0, 0.5, 3.0, 1e-3
 K = {2: 0.5, 3: 0.4}  # moment of inertia over m r^2
-# Contacts with two kinds of friction torque have kernels of their own, which take long to compile.
-DIMENSIONS = pytest.mark.parametrize("dimension", [2, pytest.param(3, marks=pytest.mark.long)])
+# Contacts with friction torques have kernels of their own, which take long to compile. Scenes of the library have those
+# of space; those of the plane run uncompiled in `test_in_the_plane`.
+DIMENSIONS = pytest.mark.parametrize("dimension", [pytest.param(2, marks=pytest.mark.long), 3])
 
 
 def rolling(dimension, c, speed=SPEED, angle=0.0, **more) -> Scene:
@@ -56,7 +63,11 @@ def world_spins(run):
 @DIMENSIONS
 @pytest.mark.parametrize("c", [0.001, 0.02, 0.1])
 def test_rolling_on_the_level_slows_down_uniformly(dimension, c):
-    run = run_of(rolling(dimension, c))
+    slows_down_uniformly(dimension, c)
+
+
+def slows_down_uniformly(dimension, c, duration=1.0):
+    run = run_of(rolling(dimension, c), duration)
     rate = c * G / (RADIUS * (1.0 + K[dimension]))
     v, x = along(run)
     np.testing.assert_allclose(v, SPEED - rate * run.time, atol=1e-7)
@@ -93,7 +104,6 @@ def test_rolling_starts_where_the_slope_is_steep_enough(dimension, angle):
         np.testing.assert_allclose(along(run, angle)[0], rate * run.time, atol=1e-7)
 
 
-@pytest.mark.long
 def test_a_sphere_rolls_straight_in_any_direction():
     """The bound is a disk: a pyramid would slow the oblique path down more, and turn it."""
     c, course = 0.05, np.radians(30.0)
@@ -107,7 +117,6 @@ def test_a_sphere_rolls_straight_in_any_direction():
     np.testing.assert_allclose(run.velocities[:][:, 0], (SPEED - rate * run.time)[:, None] * way, atol=1e-7)
 
 
-@pytest.mark.long
 def test_a_spin_about_the_vertical_ends_by_torsional_friction():
     """After w J / (c m g), with J = 2/5 m r^2; rolling friction does not act on it."""
     c, spin = 0.04, 5.0
@@ -127,7 +136,12 @@ def test_without_coefficients_neither_motion_ends():
     np.testing.assert_allclose(world_spins(run)[-1], [0.0, SPEED / RADIUS, 7.0], atol=1e-7)
 
 
+@pytest.mark.long
 def test_the_torque_acts_on_both_bodies():
+    torque_acts_on_both_bodies()
+
+
+def torque_acts_on_both_bodies(duration=0.5):
     """A disc rolls on a plank that slides freely: friction and rolling friction are internal, momentum is conserved.
 
     With plank mass M, `m a = F`, `M A = -F`, no slip `a - A = r w'` and `J w' = -F r - c N` give
@@ -141,11 +155,27 @@ def test_the_torque_acts_on_both_bodies():
     scene = Scene(
         "plank", [disc, board], [Plane(material="ice")], materials=materials | ice, gravity=(0.0, -G), step=STEP
     )
-    run = run_of(scene, 0.5)
+    run = run_of(scene, duration)
     assert np.abs(run.momentum[:, 0] - m).max() <= 1e-13 * m * 500  # one rounding error per step
     rate = c * G / RADIUS / (0.5 + 1.0 / (1.0 + m / plank))
     relative = run.velocities[:][:, 0, 0] - run.velocities[:][:, 1, 0]
     np.testing.assert_allclose(relative, 1.0 - rate * run.time, atol=1e-6)
+
+
+def in_the_plane():
+    test_contact.compare_residuals(2, True, 1e-5, range(2))
+    test_contact.test_rolling_friction_stops_a_sphere_that_rolls_slowly(2)
+    slows_down_uniformly(2, 0.1, 0.05)
+    torque_acts_on_both_bodies(0.02)
+
+
+def test_in_the_plane():
+    """The contact solver, and a disc on the ground and on a plank, with kernels that are not compiled."""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", "from tests.scenes.test_rolling import in_the_plane; in_the_plane()"]
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def heap(dimension, c) -> Scene:

@@ -12,7 +12,8 @@ from carom.solvers.thresholds import THREADED_SWEEPS_CONTACTS
 
 from .contact_problems import box_pile, random_blocks, residual, velocity_after, work
 
-KINDS = [(2, False), (2, True), (3, False), (3, True)]
+# Rolling friction in the plane has kernels of its own; tests/scenes/test_rolling.py runs them uncompiled.
+KINDS = [(2, False), pytest.param(2, True, marks=pytest.mark.long), (3, False), (3, True)]
 ROUNDING = 1e-12  # of speeds and velocities of order one
 
 
@@ -30,7 +31,11 @@ def _solved(blocks, velocity, tolerance, chosen=None, start=None):
 @pytest.mark.parametrize(("dimension", "rolling"), KINDS)
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-5, 1e-10])
 def test_the_residual_is_what_an_independent_computation_finds(dimension, rolling, tolerance):
-    for seed in range(8):
+    compare_residuals(dimension, rolling, tolerance, range(8))
+
+
+def compare_residuals(dimension, rolling, tolerance, seeds):
+    for seed in seeds:
         blocks, velocity = random_blocks(seed, dimension=dimension, rolling=rolling)
         answer, z, chosen = _solved(blocks, velocity, tolerance)
         assert answer.residual <= tolerance
@@ -110,7 +115,7 @@ def test_a_sphere_that_lands_slides_or_rolls(dimension, mu, sticks):
     assert answer.velocity[0, 0] == pytest.approx(along - push, abs=ROUNDING)
 
 
-@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("dimension", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_rolling_friction_stops_a_sphere_that_rolls_slowly(dimension):
     # The couple is at most rho times the normal impulse: it takes I w + m v r to stop rolling about the contact point.
     radius, down = 0.7, 0.04

@@ -6,6 +6,7 @@ Run as a program, this file measures and writes the table: `python -m tests.step
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -268,6 +269,27 @@ def test_elastic_discs_in_a_drum_keep_their_energy(seed):
     scene = drum(Disc(0.12), seed, 0.01)
     assert abs(energy_change(scene, 20.0, "drift_safe")) < ROUNDING
     assert energy_change(drum(Disc(0.12), seed, 0.01, 0.99), 2.0, "drift_safe") < -0.01  # a law that must lose energy
+
+
+@pytest.mark.parametrize(("shapes", "seed"), [(RECTANGLES, 0), (BOXES, 2)], ids=["2D", "3D"])
+def test_bodies_that_push_each_other_in_flight_fall_as_free_bodies_do(shapes, seed):
+    """Without restitution a third body clings to the first, before the second is there. Held bodies move at their new
+    velocity, but their center of mass must be on its parabola: the angular momentum of all three stays, to rounding."""
+    two = pair(shapes, seed, 0.0, 0.0, 0.01)
+    place, velocity = np.array(two.groups[0].position), np.zeros((1, len(two.gravity)))
+    place[0, 0], velocity[0, 0] = place[0, 0] - 2.6, 9.0
+    third = replace(two.groups[0], position=place, velocity=velocity)
+    scene = Scene("three", [*two.groups, third], gravity=two.gravity, materials=two.materials, step=two.step)
+    engine, state = engine_of(scene, "drift_safe")
+    linear, angular = momenta(engine.world, state)
+    resting = 0
+    for _ in range(34):
+        state, report = engine.step(state)
+        resting += report.resting
+        now = momenta(engine.world, state)
+        assert np.abs(now[0] - linear).max() < 1e-12 * np.abs(linear).max()
+        assert np.abs(now[1] - angular).max() < 1e-12 * np.linalg.norm(angular)
+    assert resting > 5
 
 
 def test_elastic_rectangles_in_a_drum_almost_keep_their_energy():

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.stepping.runs import box, disc, rough, states_of
+from tests.stepping.runs import box, disc, engine_of, rough, states_of
+from tests.stepping.test_conservation import momenta
 
 from carom.build import build
 from carom.contact.boundaries import boundaries_at
 from carom.contact.detector import find_contacts
 from carom.problem.assemble import assemble
-from carom.scene import FIXED, Bodies, Disc, Plane, Scene
-from carom.stepping.position_correction import RATE, SLOP, without_overlap
+from carom.scene import FIXED, Bodies, Disc, Plane, Rectangle, Scene
+from carom.scene.shapes import Box
+from carom.stepping import position_correction
+from carom.stepping.position_correction import LOOSE, RATE, SLOP, without_overlap
 from carom.stepping.report import totals
 from carom.world import State
 
@@ -23,7 +26,7 @@ def moved_out(scene, before=None):
     world, state = build(scene, check_overlap=False)
     found = find_contacts(world, state, state, 1e-2 * world.length_scale)
     impact = assemble(world, state, found, boundaries_at(world, 0.0, scene.step)[0])
-    return world, state, without_overlap(state if before is None else before, state, found, impact)
+    return world, state, without_overlap(state if before is None else before, state, found, impact)[0]
 
 
 def energy(world, state):
@@ -138,3 +141,76 @@ def test_a_box_stuck_in_the_floor_gets_out_while_it_slides():
     assert states[-1].position[0, 1] == pytest.approx(0.5, abs=1.1e-5)
     speeds = [s.velocity[0, 0] for s in states]
     assert (np.diff(speeds) < 0.0).all()
+
+
+# ---- islands in free flight
+
+
+def flying(rng, dimension):
+    """A few overlapping bodies in free fall, with random velocities and spins."""
+    flat = dimension == 2
+    n, shape = int(rng.integers(2, 6)), Rectangle(1.2, 0.8) if flat else Box((1.2, 1.0, 0.8))
+    groups = []
+    for k in range(n):
+        place, velocity = np.zeros((1, dimension)), rng.normal(size=dimension)
+        place[0, 0], place[0, 1] = 0.9 * k, rng.uniform(-0.2, 0.2)
+        pose = {"angle": rng.uniform(0.0, 3.0)} if flat else {"orientation": unit(rng.normal(size=4))}
+        spin = rng.normal() if flat else rng.normal(size=3)
+        groups.append(Bodies(shape, place, velocity, spin=spin, mass=10.0 ** rng.uniform(-1, 1), **pose))
+    return Scene("s", groups, gravity=(*(0.0,) * (dimension - 1), -10.0), materials=rough(0.3))
+
+
+def unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_islands_in_free_flight_keep_both_momenta(dimension):
+    """Bodies that pass each other are pushed apart: momentum and angular momentum stay, to rounding; no energy comes
+    in. Positions alone would change the angular momentum."""
+    largest = 0.0
+    for seed in range(20):
+        world, state, out = moved_out(flying(np.random.default_rng(seed), dimension))
+        first, last = totals(world, state), totals(world, out)
+        np.testing.assert_allclose(last[2:], first[2:], rtol=0.0, atol=1e-12 * np.abs(first[2:]).max())
+        assert last[0] + last[1] <= first[0] + first[1] + 1e-12 * first[0]
+        moved = totals(world, State(0.0, 0, out.position, out.orientation, state.velocity))
+        largest = max(largest, float(np.abs(moved[2 + dimension :] - first[2 + dimension :]).max()))
+    assert largest > 1e-3  # so much would positions alone change
+
+
+PAIRS = {
+    2: [
+        box(0.0, 0.0, 0.1, 0.04, velocity=(0.7, -3.2), spin=-10.0, mass=2.0),
+        box(0.0, 0.081, 0.16, 0.12, velocity=(0.0, -4.0), spin=-6.0, mass=3.5),
+    ],
+    3: [
+        Bodies(Box((0.1, 0.08, 0.04)), [[0.0, 0.0, 0.0]], (0.3, 0.2, -3.2), spin=(0.0, -10.0, 1.0), mass=2.0),
+        Bodies(Box((0.16, 0.1, 0.12)), [[0.0, 0.0, 0.081]], (0.3, 0.2, -4.0), spin=(0.0, -8.0, 0.0), mass=3.5),
+    ],
+}
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_bodies_that_cling_to_each_other_in_flight_do_not_sink_in(dimension, monkeypatch):
+    """Two boxes collide without restitution and rotate about each other. Each step holds them along the tangents of its
+    start, so that they sink in, unless that is corrected; momenta stay, to rounding, and no step gains energy."""
+
+    def deepest() -> float:
+        gravity = (*(0.0,) * (dimension - 1), -9.81)
+        engine, state = engine_of(Scene("s", PAIRS[dimension], gravity=gravity, materials=rough(0.0), step=0.006))
+        (linear, angular), total, overlap = momenta(engine.world, state), energy(engine.world, state), 0.0
+        for _ in range(60):
+            state, _ = engine.step(state)
+            last, total = total, energy(engine.world, state)
+            assert total <= last + 1e-12 * abs(last)
+            found = engine.containment.overlap(state, 0.0)
+            overlap = max(overlap, 0.0 if found is None else found.share)
+        now = momenta(engine.world, state)
+        np.testing.assert_allclose(now[0], linear, rtol=0.0, atol=1e-12 * np.abs(linear).max())
+        np.testing.assert_allclose(now[1], angular, rtol=0.0, atol=1e-12 * np.abs(angular).max())
+        return overlap
+
+    assert 0.0 < deepest() < 2.0 * LOOSE
+    monkeypatch.setattr(position_correction, "LOOSE", np.inf)
+    assert deepest() > 0.1

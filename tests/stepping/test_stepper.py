@@ -183,3 +183,19 @@ def test_a_run_whose_law_gains_energy_without_bound_is_stopped(tmp_path):
         assert len(kinetic) > 50 and 10.0 * kinetic[0] < kinetic[-1] <= 1e4 * kinetic[0] and not run.finished
     run = carom.simulate(scene, "gr", 6.0, step=0.01, stepper="synchronous")
     assert run.steps["kinetic"][-1] == pytest.approx(run.steps["kinetic"][0])
+
+
+def test_energy_of_an_impact_without_rows_of_friction():
+    """Rows of frictionless contacts have the normal alone: a friction impulse, which is zero, has no speed to read.
+
+    Uncompiled, an index beyond the row is an error; compiled it read another row, and the energy could be NaN.
+    """
+    from carom.solvers.rows import make_rows
+    from carom.stepping.stepper import speeds_and_energy
+
+    val = np.array([[[[-1.0, 0.0]], [[1.0, 0.0]]]])  # (m, w, r, d): two discs of mass 1, normal along x
+    rows = make_rows(np.array([[0, 1]]), val, np.zeros((1, 1)), np.zeros((1, 3)), 1, 2)
+    before, after = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.5, 0.0], [0.5, 0.0]])
+    measure = getattr(speeds_and_energy, "py_func", speeds_and_energy)
+    found = measure(rows, before, after, np.array([0.5]), np.zeros((1, 1)))
+    assert np.allclose(found[:, 0], (-1.0, 0.0, 0.25), rtol=1e-15, atol=0.0), "half of the energy 1/2 is lost"

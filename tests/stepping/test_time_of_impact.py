@@ -15,6 +15,7 @@ from carom.scene.boundaries import Container, Drum, Periodic, Plane, Segment
 from carom.scene.model import Bodies, Material, Scene
 from carom.scene.motion import Moving, Rotating, Vibrating
 from carom.scene.shapes import Disc, Polygon, Rectangle
+from carom.stepping.time_of_impact import EVENT_DRIVEN_FACTOR
 from carom.world import State, World
 
 
@@ -361,10 +362,10 @@ def test_a_box_comes_to_rest_on_a_slope_that_holds_it():
 
 def test_a_step_with_too_many_impacts_is_cut():
     """A ball between walls that hardly leave it room has more impacts than the bound."""
-    walls = [Plane((0.0, 0.0), (0.0, 1.0)), Plane((0.0, 1.0 + 1e-4), (0.0, -1.0))]
-    mover, state = engine(balls([[0.0, 0.5 + 5e-5]], (0.0, 1.0), boundaries=walls), 0.2)
+    walls = [Plane((0.0, 0.0), (0.0, 1.0)), Plane((0.0, 1.0 + 1e-6), (0.0, -1.0))]
+    mover, state = engine(balls([[0.0, 0.5 + 5e-7]], (0.0, 1.0), boundaries=walls), 0.2)
     state, report = mover.step(state)
-    assert report.rounds > mover.bound and report.substeps > 1
+    assert report.rounds > EVENT_DRIVEN_FACTOR * mover.bound and report.substeps > 1
     assert abs(state.position[0, 1] - 0.5) <= 0.05 * 0.5 and abs(state.velocity[0, 1]) == pytest.approx(1.0)
 
 

@@ -182,7 +182,7 @@ def test_damaged_chunks_are_noticed_where_they_are_read(tmp_path, stopped):
     places = data_bytes(path)
     with Trajectory(path) as run:
         intact = {name: run._whole(name).tobytes() for name, _ in places}
-    assert {"steps", "frames/position", "frames/time", "impulses/point"} <= set(intact)
+    assert {"steps", "frames/position", "frames/time", "events"} <= set(intact)
     noticed = 0
     for name, at in places:
         content = bytearray(stopped)

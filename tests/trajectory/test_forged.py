@@ -6,6 +6,8 @@ import contextlib
 import io
 import json
 
+import h5py
+import numpy as np
 import pytest
 from fuzz import forgeries as forged
 
@@ -16,7 +18,7 @@ from carom.cli.main import app
 from carom.errors import has_controls
 from carom.scene import Bodies, Disc, Plane, Scene
 from carom.settings import Settings
-from carom.trajectory import Trajectory
+from carom.trajectory import Trajectory, checkpoint
 
 ESCAPE, C1, BELL = "\x1b[31m\x1b]0;owned\x07", "\x9b31m", "gr\x07"
 WRONG_TYPES = (None, True, 7, -1, 0.5, "", "x", [], ["gr"], {}, {"a": 1}, [[1]], 10**400)
@@ -258,3 +260,60 @@ def test_programs_cannot_write_what_is_not_read():
     for wrong in ({"steps": 0}, {"step": -1.0}, {"law": ESCAPE}, {"step": 1e300, "steps": 10**9}):
         with pytest.raises(ProblemError, match=r"settings\."):
             Settings(**good | wrong)
+
+
+@pytest.mark.parametrize("name", ["linear_drag", "step", "gravity"])
+def test_numbers_of_the_scene_are_not_text(runs, tmp_path, name):
+    """NumPy reads a number from text; the scene would keep the text, with which a step cannot calculate."""
+
+    def change(file):
+        meta = json.loads(file["scene/meta"][()])
+        forged.replace_json(file["scene"], "meta", meta | {name: ["0", "1"] if name == "gravity" else "1"})
+
+    path = forged.forge(runs["stopped"], tmp_path / "run.h5", change)
+    message = refused(lambda: carom.resume(path))
+    assert name in message and "'1'" in message
+
+
+@pytest.fixture(scope="module")
+def resting(tmp_path_factory):
+    """A stopped run with contacts at rest, whose checkpoint has a warm start and open periods of rest."""
+    path = tmp_path_factory.mktemp("resting") / "run.h5"
+    scene = Scene("rest", [Bodies(Disc(0.5), [[0.0, 0.5], [2.0, 0.5]])], [Plane()], gravity=(0.0, -9.81))
+
+    def stop(progress):
+        if progress.step >= 5:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr("carom.simulation.CHECKPOINT_SECONDS", -1.0)
+        patch.setattr("carom.simulation.TELL_SECONDS", -1.0)
+        carom.simulate(scene, "gr", 0.4, path, step=0.01, progress=stop)
+    return path.read_bytes()
+
+
+MEMORIES = {
+    "rest_key": (lambda a: a.astype("S3"), lambda a: a[:1], lambda a: a[None]),
+    "rest_impulse": (lambda a: a.astype(complex), lambda a: a[:1], lambda a: a.ravel(), lambda a: a * np.nan),
+    "events_count": (lambda a: a[:2], lambda a: -a, lambda a: a.astype(float), lambda a: a + 1),
+    "events_key": (lambda a: a[:1], lambda a: a * 0 + 2**62, lambda a: a.astype("S3"), lambda a: a[None]),
+    "events_sums": (lambda a: a[:, :4], lambda a: a * np.inf, lambda a: a + 1e300, lambda a: a.astype("U5")),
+}
+
+
+def test_memory_of_a_checkpoint(resting, tmp_path):
+    """Arrays of other types, shapes and values, or missing ones, give one line before anything is computed."""
+    with h5py.File(io.BytesIO(resting), "r") as file:
+        memory = checkpoint.load(file["checkpoint"])[1]
+    assert all(len(memory[name]) for name in MEMORIES)
+    whole = forged.forge(resting, tmp_path / "whole.h5", lambda file: forged.replace_memory(file, dict(memory)))
+    assert not refused(lambda: carom.resume(whole)), "a forgery without a change is resumed"
+    for name, changes in MEMORIES.items():
+        for k, change in enumerate((None, *changes)):
+            rest = {key: value for key, value in memory.items() if key != name}
+            with np.errstate(all="ignore"):
+                made = rest if change is None else rest | {name: change(memory[name])}
+            path = forged.forge(resting, tmp_path / "run.h5", lambda file, m=made: forged.replace_memory(file, m))
+            before = path.read_bytes()
+            assert refused(lambda path=path: carom.resume(path)), (name, k)
+            assert path.read_bytes() == before

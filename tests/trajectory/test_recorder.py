@@ -15,6 +15,7 @@ from tests.trajectory import small
 from carom import ProblemError
 from carom.scene import Bodies, Disc, Plane, Scene
 from carom.scene.motion import Scripted
+from carom.stepping.events import as_events
 from carom.stepping.report import STEP
 from carom.trajectory import Recorder, Trajectory, safe_file, state_hash
 from carom.trajectory.checkpoint import pack_memory, unpack_memory
@@ -30,26 +31,25 @@ def target(request, tmp_path):
 
 def test_every_bit_comes_back(target):
     recorder, fake = small.start(target)
-    states, rows, pushes = [fake.state], [fake.row()], [None]
+    states, rows, pushes = [fake.state], [fake.row()], [fake.events()]
     for _ in range(small.STEPS):
         fake.step()
         rows.append(fake.row())
         recorder.step(rows[-1][0])
+        pushes.append(fake.events())
+        recorder.events(pushes[-1])
         if fake.state.step % 2 == 0:
             states.append(fake.state)
-            pushes.append(fake.impulses())
-            recorder.frame(states[-1], pushes[-1])
-    with recorder.finish(fake.state) as run:
+            recorder.frame(states[-1])
+    with recorder.finish(fake.state, fake.memory) as run:
         assert run.finished
         assert len(run) == len(states)
-        for i, (state, push) in enumerate(zip(states, pushes)):
+        for i, state in enumerate(states):
             assert state_hash(run.frame(i)) == state_hash(state)
             assert run.time[i] == state.time and run.step[i] == state.step
-            if push is not None:
-                found = run.impulses(i)
-                for name, value in vars(push).items():
-                    assert np.array_equal(getattr(found, name), value), name
-        assert len(run.impulses(0).first) == 0
+        whole = as_events(np.concatenate(pushes), 2)
+        assert np.array_equal(np.asarray(run.events), whole[np.argsort(whole["time"], kind="stable")])
+        assert len(run.impulses(0).first) == 0 and len(run.impulses(1).first) == 1 + 2  # of steps 1 and 2
         assert run.steps.tobytes() == np.concatenate(rows).tobytes()
         assert run.settings == small.settings()
         assert run.state_hash == state_hash(fake.state) == state_hash(run.last)

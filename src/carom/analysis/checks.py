@@ -17,13 +17,21 @@ from ..stepping.report import STATUSES
 from ..trajectory import Trajectory
 from ..trajectory.format import moving
 from ..world import World
-from .run_momentum import Drift, angular_momentum_drift, momentum_drift, python_force
-from .runs import energy_drift, energy_rise, fastest, overlap, symmetry_error
+from .run_momentum import (
+    Drift,
+    angular_momentum_drift,
+    momentum_drift,
+    python_force,
+    unexplained_momentum,
+    unexplained_reason,
+)
+from .runs import energy_drift, energy_rise, fastest, joint_errors, overlap, symmetry_error
 
 # Energy and momentum, relative: far above the rounding errors of a long run, far below physical effects. Overlap, in
 # units of the length scale: that of bodies at rest. Symmetry, in the same units: up to the time at which chaotic motion
 # has amplified rounding errors so far.
-BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "symmetry": 1e-6}
+# Joints, in the same units: to rounding in every step.
+BOUNDS: dict[str, float] = {"energy": 1e-9, "momentum": 1e-9, "overlap": 1e-3, "symmetry": 1e-6, "joints": 1e-9}
 
 # Share of the bound of symmetry that rounding errors reach gradually, over many impacts, before they pass the bound. A
 # law or solver that breaks the symmetry passes it within one frame: by 1e-6 to 0.4 at the first impact in the library.
@@ -35,7 +43,9 @@ PILE, MOVING_SHARE, MOVING_OVERLAP = 0.02, 0.1, 0.2
 SUBSTEPPED_OVERLAP = 0.05  # in a sub-stepped step, in units of the length scale
 RESTING = ("drift_safe", "substepped")  # steppers that hold bodies in lasting contact inelastically
 KEPT, NEVER_RISES, FREE = "kept", "never rises", "free"  # requirements on the energy of a run
+EXPLAINED = 1e-9  # momentum that events do not explain, relative to the largest impulse: rounding of long sums
 PUSHED_OUT = 1e-3  # energy, relative, that a substepped run may gain by pushing overlap out
+JOINTED_ENERGY = 1e-3  # relative; the energy of a mechanism oscillates with the square of the time step
 TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
 
 
@@ -65,6 +75,8 @@ def check_run(run: Trajectory, bounds: Mapping[str, float] | None = None) -> lis
         _symmetry(run, whole["symmetry"], "symmetry" in given),
         _outcomes(run),
         _residual(run),
+        _events(run),
+        *([_joints(run, whole["joints"])] if run.world.joints is not None else []),
     ]
 
 
@@ -86,6 +98,8 @@ def _energy_bound(run: Trajectory) -> float:
     if _is_tower(run):
         return TOWER_ENERGY
     rests = run.settings.stepper == "substepped" and bool(run.world.gravity.any())
+    if run.world.joints is not None:
+        return JOINTED_ENERGY
     return PUSHED_OUT if rests else BOUNDS["energy"]
 
 
@@ -100,6 +114,7 @@ def energy_rule(run: Trajectory) -> tuple[str, str]:
         ("restitution below 1", bool((used_restitutions(world) < 1.0).any())),
         ("friction", not world.frictionless),
         ("drag", world.force is not None),
+        ("dampers, ropes or limits", world.joints is not None and world.joints.dissipates),
         (
             "resting contact is inelastic",
             run.settings.stepper in ("drift_safe", "substepped") and bool(world.gravity.any()),
@@ -113,6 +128,8 @@ def energy_rule(run: Trajectory) -> tuple[str, str]:
 def _driven(run: Trajectory, world: World) -> str:
     if python_force(run):
         return "a force in Python may do work"
+    if world.joints is not None and world.joints.adds_energy:
+        return "motors do work"
     if moving(world) or world.motions:
         return "moving boundaries or bodies do work"
     if world.periodic is not None and world.periodic.shear_rate:
@@ -203,6 +220,27 @@ def _residual(run: Trajectory) -> Check:
     count = f"{len(missed):,} of {run.last.step:,} steps missed the tolerance of the run"
     first = f"the first is step {missed[0]:,} at time {row['time']:g} with residual {row['residual']:.1e}"
     return Check("residual", value, bound, False, f"{count}; {first}")
+
+
+def _events(run: Trajectory) -> Check:
+    """The momentum of every body that events and gravity do not explain, relative to the largest impulse."""
+    why = unexplained_reason(run)
+    if why:
+        return Check("events", None, None, None, why)
+    value, events, rest = unexplained_momentum(run), run.events, run.unlisted_events
+    assert events is not None
+    assert rest is not None
+    note = f"momentum of every body against {len(events):,} events and gravity, of the largest impulse"
+    if rest.total:
+        note += f"; {rest.total:,} more events are not listed but summed"
+    return Check("events", value, EXPLAINED, value <= EXPLAINED, note)
+
+
+def _joints(run: Trajectory, bound: float) -> Check:
+    """The largest error of a joint in all frames, in units of the length scale."""
+    errors = joint_errors(run)
+    value, label = float(errors.max()), f"in units of {run.world.length_scale:g}, the smallest radius or half width"
+    return Check("joints", value, bound, value <= bound, label)
 
 
 def _unclaimed(run: Trajectory, mark: str) -> str:

@@ -220,6 +220,8 @@ def _pushed_from_outside(run: Trajectory) -> str:
     """What pushes the bodies besides gravity and boundaries; empty if nothing does."""
     if has_force(run):
         return "a force in Python acts"
+    if run.world.joints is not None and run.world.joints.to_world:
+        return "joints to the world push"
     return "" if run.world.free.all() else "bodies are held"
 
 
@@ -275,3 +277,38 @@ def _axis_name(axis: Floats) -> str:
 
 def _point(place: Floats) -> str:
     return "(" + ", ".join(f"{v:.4g}" for v in place) + ")"
+
+
+# ---- events
+
+
+def unexplained_reason(run: Trajectory) -> str:
+    """Why events need not explain the momentum of every body; empty if they must."""
+    if run.events is None:
+        return "the run did not record events"
+    if run.settings.stepper.startswith("tower_"):
+        return "towers move by positions, and their velocities are differences of these"
+    if run.world.force is not None or python_force(run):
+        return "a force acts between events"
+    if run.world.periodic is not None and run.world.periodic.shear_rate:
+        return "sheared sides change velocities"
+    if run.world.joints is not None:
+        return "joints push between events"
+    return ""
+
+
+def unexplained_momentum(run: Trajectory) -> float:
+    """The largest change of the momentum of a free body from start to end that events and gravity do not explain.
+
+    It is relative to the largest impulse, or to that of gravity per step if it is larger.
+    """
+    world, events, rest = run.world, run.events, run.unlisted_events
+    assert events is not None
+    assert rest is not None
+    first, last, mass, d = run.frame(0), run.last, world.mass[:, None], run.dimension
+    change = mass * (last.velocity[:, :d] - first.velocity[:, :d])
+    explained = events.momentum(run.count) + rest.momentum + mass * world.gravity * (last.time - first.time)
+    weight = float((world.mass * world.free).max(initial=0.0) * np.linalg.norm(world.gravity) * run.settings.step)
+    largest = max(float(np.linalg.norm(events.impulse, axis=1).max(initial=0.0)), rest.largest, weight)
+    missing = float(np.abs(change - explained)[world.free].max(initial=0.0))
+    return missing / largest if largest > 0.0 else missing

@@ -51,16 +51,15 @@ def panel(run: Trajectory, name: str, x: float | None = None) -> Panel:
 
 
 def overview(run: Trajectory) -> list[Panel]:
-    """The four most informative panels of this run."""
-    special = "spread"
-    if dividing_line(run) is not None:
-        special = "sides"
-    elif run.scene.symmetries:
-        special = "symmetry"
-    elif momentum_drift(run).conserved or angular_momentum_drift(run).conserved:
-        special = "momentum"
-    first = "drift" if energy_rule(run)[0] == "kept" else "energy"
-    return [panel(run, name) for name in (first, special, "overlap", "contacts")]
+    """What happens in the run: energy, momentum, contacts, and speed or what the scene is about."""
+    last = "sides" if dividing_line(run) is not None else "speed"
+    return [panel(run, name) for name in ("energy", "momentum", "contacts", last)]
+
+
+def solver_overview(run: Trajectory) -> list[Panel]:
+    """How well the run was computed: drifts, overlap, iterations, and the error of a symmetry or the residual."""
+    last = "symmetry" if run.scene.symmetries else "residual"
+    return [panel(run, name) for name in ("drift", "overlap", "iterations", last)]
 
 
 def thinned(time: Floats, value: Floats, largest: bool = False, most: int = POINTS) -> tuple[Floats, Floats]:
@@ -96,22 +95,35 @@ def _energy(run: Trajectory) -> Panel:
 
 
 def _drift(run: Trajectory) -> Panel:
-    curve = _of_steps(run, "energy", np.abs(energy_drift(run)), largest=True)
-    kept = energy_rule(run)[0] == "kept"
-    bound = BOUNDS["energy"] if kept else None
-    return Panel("drift", "Energy drift", "relative to the largest\nkinetic energy", (curve,), True, bound)
+    """Drift of the energy, and of the momenta that are conserved."""
+    momenta = {"momentum": momentum_drift(run), "angular momentum": angular_momentum_drift(run)}
+    kept = {name: drift.value for name, drift in momenta.items() if drift.conserved}
+    all_kept = {"energy": np.abs(energy_drift(run))} | kept
+    curves = tuple(_of_steps(run, name, value, largest=True) for name, value in all_kept.items())
+    bound = BOUNDS["energy"] if energy_rule(run)[0] == "kept" else None
+    return Panel("drift", "Drift of conserved quantities", "relative", curves, True, bound)
 
 
 def _momentum(run: Trajectory) -> Panel:
-    """Drifts of the conserved momenta; if none is conserved, the momentum itself."""
-    drifts = {"linear": momentum_drift(run), "angular": angular_momentum_drift(run)}
-    kept = {name: drift for name, drift in drifts.items() if drift.conserved}
-    if kept:
-        curves = tuple(_of_steps(run, name, drift.value, largest=True) for name, drift in kept.items())
-        title = "Momentum" if len(kept) > 1 else f"{next(iter(kept)).capitalize()} momentum"
-        return Panel("momentum", title, "relative drift", curves, True, BOUNDS["momentum"])
     curves = tuple(_of_steps(run, f"{a} component", run.steps[f"momentum_{a}"]) for a in "xyz"[: run.dimension])
-    return Panel("momentum", "Momentum (not conserved here)", "mass · length / time", curves)
+    kept = momentum_drift(run).conserved
+    title = f"Momentum{'' if kept else ' (not conserved here)'}"
+    return Panel("momentum", title, "mass · length / time", curves, least=1e-2 * _momentum_scale(run))
+
+
+def _momentum_scale(run: Trajectory) -> float:
+    """The momentum of all mass at the speed of the largest kinetic energy."""
+    mass = float(run.world.mass[run.world.free].sum())
+    return float(np.sqrt(2.0 * mass * float(run.steps["kinetic"].max(initial=0.0))))
+
+
+def _speed(run: Trajectory) -> Panel:
+    """Largest and mean speed of the free bodies, in frames."""
+    free = run.world.free
+    speed = [np.linalg.norm(run.frame(k).velocity[free, : run.dimension], axis=1) for k in range(len(run))]
+    largest, mean = (np.array([f(v) if len(v) else 0.0 for v in speed]) for f in (np.max, np.mean))
+    curves = (Curve("largest", *thinned(run.time, largest, True)), Curve("mean", *thinned(run.time, mean)))
+    return Panel("speed", "Speed of bodies", "length / time", curves, least=1e-12)
 
 
 def _symmetry(run: Trajectory) -> Panel:
@@ -128,9 +140,19 @@ def _overlap(run: Trajectory) -> Panel:
 
 
 def _contacts(run: Trajectory) -> Panel:
-    names = [name for name in ("contacts", "resting", "iterations") if name != "resting" or run.steps["resting"].any()]
+    names = [name for name in ("contacts", "resting") if name != "resting" or run.steps["resting"].any()]
     curves = tuple(_jumping(run, name, run.steps[name]) for name in names)
-    return Panel("contacts", "Contacts and iterations", "number per step", curves)
+    return Panel("contacts", "Contacts", "number per step", curves)
+
+
+def _iterations(run: Trajectory) -> Panel:
+    return Panel("iterations", "Iterations", "number per step", (_jumping(run, "iterations", run.steps["iterations"]),))
+
+
+def _residual(run: Trajectory) -> Panel:
+    curve = _of_steps(run, "residual", np.nan_to_num(run.steps["residual"]), largest=True)
+    bound = run.settings.tolerance or None
+    return Panel("residual", "Residual of steps", "relative to the fastest\napproach", (curve,), True, bound)
 
 
 def _sides(run: Trajectory, x: float | None = None) -> Panel:
@@ -161,6 +183,9 @@ PANELS: dict[str, Callable[[Trajectory], Panel]] = {
     "symmetry": _symmetry,
     "overlap": _overlap,
     "contacts": _contacts,
+    "speed": _speed,
+    "iterations": _iterations,
+    "residual": _residual,
     "sides": _sides,
     "spread": _spread,
     "phases": _phases,

@@ -18,6 +18,7 @@ from ..scene.boundaries import Periodic, Segment
 from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats, Ints
 from ..solvers.threads import limited, on_threads
+from ..stepping.jointed import joint_error
 from ..trajectory import Trajectory
 from ..world import State
 
@@ -152,6 +153,13 @@ def overlap(run: Trajectory) -> Floats:
     frames = FRAMES if run.count >= MANY else len(run)
     on_threads(measure, [(low, min(low + frames, len(run))) for low in range(0, len(run), frames)])
     return out / world.length_scale
+
+
+def joint_errors(run: Trajectory) -> Floats:
+    """The largest error of a joint per frame, in units of `world.length_scale`; 0 for scenes without joints."""
+    if run.world.joints is None:
+        return np.zeros(len(run))
+    return np.array([joint_error(run.world, state)[0] for state in run.frames()])
 
 
 def fastest(run: Trajectory, rotating: bool = False) -> Floats:

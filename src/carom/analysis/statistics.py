@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..geometry.shapes import PLURALS
+from ..stepping.events import KINDS
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, PHASES, STATUSES
 from ..trajectory import Trajectory
+from ..trajectory.events import Ledger
 from ..world import DISC
 from .checks import KEPT, NEVER_RISES, energy_rule
 from .run_momentum import angular_momentum_drift, momentum_drift
@@ -59,6 +61,7 @@ def run_summary(run: Trajectory, wall: float | None = None, after: int = 0) -> d
         "law": run.law,
         "settings": run.settings.as_dict(),
         "recorded_impulses": run.settings.recorded_impulses or None,
+        "events": event_counts(run),
         "integrator": run.scene.rotation_integrator,
         "bodies": run.count,
         "boundaries": len(world.boundaries.kind),
@@ -101,7 +104,8 @@ def _momenta(run: Trajectory) -> dict[str, Any]:
 def file_summary(run: Trajectory) -> dict[str, Any]:
     """The data that `carom info` prints."""
     statistics = contact_statistics(run)
-    del statistics["steps"], statistics["seconds"]
+    seconds = statistics.pop("seconds")
+    del statistics["steps"]
     return {
         "file": str(run.path) if run.path is not None else None,
         "bytes": run.path.stat().st_size if run.path is not None else None,
@@ -109,6 +113,7 @@ def file_summary(run: Trajectory) -> dict[str, Any]:
         "scene": {"name": run.name, **_bodies(run)},
         "settings": run.settings.as_dict(),
         "recorded_impulses": run.settings.recorded_impulses or None,
+        "events": event_counts(run),
         "finished": run.finished,
         "running": run.running,
         "time": run.last.time,
@@ -118,8 +123,23 @@ def file_summary(run: Trajectory) -> dict[str, Any]:
         "state_hash": run.state_hash,
         "statistics": statistics,
         "energy": _energy(run),
-        "seconds": {phase: float(run.steps[f"seconds_{phase}"].sum()) for phase in PHASES},  # with those of the start
+        "seconds": seconds,
         "seconds_per_step": phase_seconds(run),
+    }
+
+
+def event_counts(run: Trajectory) -> dict[str, Any] | None:
+    """Numbers of the events of a run by kind, those that are not listed, and their bytes; None without events."""
+    events, rest = run.events, run.unlisted_events
+    if events is None or rest is None:
+        return None
+    kinds = np.bincount(events["kind"], minlength=len(KINDS))
+    ledger = Ledger(run.world, run.frame(0), run.settings)
+    return {
+        **{name: int(count) for name, count in zip(KINDS, kinds)},
+        "unlisted": rest.total,
+        "bytes": len(events) * ledger.row_bytes,
+        "budget": None if ledger.all else ledger.allowed(run.last.step) * ledger.row_bytes,
     }
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def audit(
     file: Path | None = typer.Argument(
-        None, metavar="[FILE]", help="An impact problem, .json or .npz. Default: the catalogue."
+        None, metavar="FILE", help="An impact problem, .json or .npz. Default: the catalogue."
     ),
     laws: str | None = typer.Option(None, "--laws", metavar="A,B", help="Names of laws; default: all."),
     json: bool = typer.Option(False, "--json", help="Print the report as JSON."),

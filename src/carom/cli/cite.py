@@ -18,7 +18,7 @@ CAROM = """\
 
 def cite(
     law: str | None = typer.Argument(
-        None, metavar="[LAW]", help="A law; default: Carom itself.", autocompletion=complete_law
+        None, metavar="LAW", help="A law; default: Carom itself.", autocompletion=complete_law
     ),
 ) -> None:
     """Print the BibTeX entry of the paper of a law, or of Carom itself. Cite both, if Carom helped your work."""

@@ -54,7 +54,26 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
 def _built(app: typer.Typer) -> Callable[..., Any]:
     """The parser of an application, which Typer would build again for each command: it takes longer than most do."""
     built: Callable[..., Any] = typer.main.get_command(app)
+    _hide_types_of_flags(built)
     return built
+
+
+def _hide_types_of_flags(command: Any) -> None:
+    """Lets the help print `--version` alone, where newer versions of Typer would add `<bool>`."""
+    for inner in getattr(command, "commands", {}).values():
+        _hide_types_of_flags(inner)
+    make_help = command.get_help_option
+
+    def get_help_option(context: Any) -> Any:
+        option = make_help(context)
+        if option is not None:
+            option.metavar = ""
+        return option
+
+    command.get_help_option = get_help_option
+    for option in command.params:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
 
 
 def _say(message: str, code: int) -> int:

@@ -13,7 +13,7 @@ from .console import as_json, remarks
 def export(
     file: Path = RUN,
     output: Path = typer.Option(
-        ..., "-o", "--output", metavar="OUT", help="Ends in .glb, .usdc, .usda, .pvd, .csv or .npz."
+        ..., "-o", "--output", metavar="OUT", help="Ends in .html, .glb, .usdc, .usda, .pvd, .csv or .npz."
     ),
     every: int = typer.Option(1, "--every", parser=whole_number, metavar="N", help="Take each N-th frame."),
     start: float | None = number_option("--from", "TIME", "Time of the first frame."),
@@ -24,7 +24,7 @@ def export(
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace existing files."),
     json: bool = JSON,
 ) -> None:
-    """Write a run for other programs: glTF, USD, ParaView, CSV or NumPy, with shapes, poses, colors and impulses."""
+    """Write a run as a web page that plays it, or for other programs: glTF, USD, ParaView, CSV, NumPy."""
     from ..exporting import export as write
     from .compiling import compile_notice
 

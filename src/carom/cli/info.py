@@ -47,7 +47,7 @@ def _run_table(facts: dict[str, Any]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    from .tables import law_text, outcomes_text, size_text, tolerance_text
+    from .tables import events_text, law_text, outcomes_text, size_text, tolerance_text
 
     s, energy = facts["settings"], facts["energy"]
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -66,6 +66,7 @@ def _run_table(facts: dict[str, Any]) -> Table:
     table.add_row("frames", f"{facts['frames']:,}, {every}" + (", with impulses" if s["impulses"] else ""))
     if facts["recorded_impulses"]:
         table.add_row("impulses", facts["recorded_impulses"])
+    table.add_row("events", events_text(facts["events"]))
     table.add_row("impacts", outcomes_text(facts["statistics"]["statuses"]))
     table.add_row("tolerance", tolerance_text(s["tolerance"], facts["statistics"]))
     table.add_row("energy", f"{_wide(energy['first'])} → {_wide(energy['last'])}  [dim]{_change(energy)}[/]")
@@ -152,8 +153,9 @@ def _reached(facts: dict[str, Any]) -> str:
     else:
         steps = facts["settings"]["steps"]
         text = f"{facts['time']:g} of {facts['duration']:g}, {facts['step']:,} of {steps:,} steps"
-    spent = sum(facts["seconds"].values())
-    return text + (f", {facts['step'] / spent:,.0f} steps/s" if spent else "")
+    from .tables import rate_text
+
+    return text + rate_text(facts["step"], sum(facts["seconds"].values()))
 
 
 def _change(energy: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ ONE_TABLE = 112  # columns from which claims and options are in one table
 
 def laws(
     name: str | None = typer.Argument(
-        None, metavar="[NAME]", help="A law to describe, or FILE.py:CLASS.", autocompletion=complete_law
+        None, metavar="NAME", help="A law to describe, or FILE.py:CLASS.", autocompletion=complete_law
     ),
     json: bool = JSON,
 ) -> None:

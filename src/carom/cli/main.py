@@ -15,7 +15,9 @@ from .compare import compare
 from .demo import demo
 from .doctor import doctor
 from .errors import run as run_app
+from .events import events
 from .export import export
+from .fit import fit
 from .info import info
 from .laws import laws
 from .new import new
@@ -64,11 +66,13 @@ EXAMPLES = {
     "run": "carom run newtons_cradle --law qce -o cradle.h5",
     "info": "carom info cradle.h5",
     "check": "carom check cradle.h5 --energy 1e-10",
+    "events": 'carom events cradle.h5 --where "impulse > 0.1"',
     "plot": "carom plot cradle.h5 --what energy",
     "view": "carom view cradle.h5",
     "render": "carom render cradle.h5 -o cradle.mp4",
-    "export": "carom export cradle.h5 -o cradle.glb --every 2",
+    "export": "carom export cradle.h5 -o cradle.html --every 2",
     "compare": "carom compare pool_break --laws gr,lcp",
+    "fit": "carom fit mine.toml data.csv --vary materials.default.restitution",
     "new": "carom new mine.toml",
     "validate": "carom validate mine.toml",
     "laws": "carom laws qce",
@@ -84,7 +88,7 @@ EXAMPLES = {
 }
 _IMPACT, _WORLDS, _TOWERS, _MORE = "One impact", "Whole runs", "Towers", "More"
 for panel, commands in (
-    (_WORLDS, (scenes, run, info, check, plot, view, render, export, compare, new, validate)),
+    (_WORLDS, (scenes, run, info, check, events, plot, view, render, export, compare, fit, new, validate)),
     (_IMPACT, (laws, resolve, outcomes, audit, cite)),
     (_MORE, (play, reproduce, demo, doctor, warmup)),
 ):

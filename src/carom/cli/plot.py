@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..trajectory import Trajectory
 
 WHAT = (
-    *("overview", "state", "moments", "energy", "momentum", "symmetry"),
-    *("overlap", "contacts", "sides", "spread", "phases"),
+    *("overview", "solver", "state", "moments", "energy", "momentum", "speed", "contacts", "sides", "spread"),
+    *("symmetry", "overlap", "iterations", "residual", "phases"),
 )
 
 
@@ -41,7 +41,7 @@ def plot(
     colors: str = typer.Option("speed", "--colors", metavar="NAME", help="speed or group; for 3D runs."),
     formats: Formats = ALL,
 ) -> None:
-    """Draw a run: an overview, or single quantities with --what. The plotted numbers are written as CSV."""
+    """Draw a run: an overview, or what --what names; `solver` tells how well it was computed. Numbers go to a CSV."""
     from ..trajectory import Trajectory
 
     names = _names(what)
@@ -130,7 +130,7 @@ def _angle(run: Trajectory, azimuth: float | None, elevation: float | None, colo
 
 
 def _draw(run: Trajectory, names: list[str], index: int, line: float | None, angle: Angle, to: Target) -> list[Path]:
-    from ..draw.run_figures import draw_frame, draw_moments, draw_one, draw_overview
+    from ..draw.run_figures import draw_frame, draw_moments, draw_one, draw_overview, draw_solver
     from ..draw.style import written_as
     from .compiling import compile_notice
 
@@ -141,6 +141,8 @@ def _draw(run: Trajectory, names: list[str], index: int, line: float | None, ang
             called = to.name or f"{stem}-{name}"
             if name == "overview":
                 paths += draw_overview(run, to.folder, called, angle)
+            elif name == "solver":
+                paths += draw_solver(run, to.folder, called)
             elif name == "state":
                 paths += draw_frame(run, index, to.folder, called, angle)
             elif name == "moments":

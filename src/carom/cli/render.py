@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ USUAL_SIZE = "1920x1080"
 SIZE = {(2, ".gif"): "800x450", (3, ".gif"): "800x450", (3, ".mp4"): "1280x720"}  # ray casting is slow
 LONG, SHORT, PROPOSED = 120.0, 1.5, 20.0  # seconds of a film beyond which another speed is proposed, and its duration
 FASTEST = 240.0  # pictures per second
+REST = 1.0  # seconds of rest that stay at the end of a film
 STILL_FRAMES = 60  # frames of a scene that is run for a still: as many as the scale of the colors examines
 TRAIL_FRAMES = 2000  # the same for a still with trails
 
@@ -76,6 +77,7 @@ def render(
     ),
     color_map: str = typer.Option("soft", "--map", metavar="NAME", help="Color map: soft, viridis or cividis."),
     impulses: bool = typer.Option(False, "--impulses", help="Draw contact impulses as arrows, if they were recorded."),
+    sound: bool = typer.Option(False, "--sound", help="Let the impacts of a film (.mp4) be heard."),
     caption: bool = typer.Option(True, "--caption/--no-caption", help="Scene, law, time and legend above the picture."),
     title: str | None = typer.Option(None, "--title", metavar="TEXT", help="Replaces the name of the scene."),
     law: str | None = typer.Option(None, "--law", "-l", help=f"Of a scene that is run first. {LAW_HELP}"),
@@ -95,6 +97,8 @@ def render(
         raise ProblemError.unknown("color map", color_map, MAPS)
     film = is_film(target)
     _check_options(film, at, {"--from": start, "--to": stop, "--fps": fps, "--speed": speed})
+    if sound and target.suffix.lower() != ".mp4":
+        raise ProblemError("--sound", str(target), "a film that ends in .mp4")
     asked = (*(["all"] if trails else []), *trail)
 
     def look_of(dimension: int, view: View) -> Look:
@@ -108,7 +112,9 @@ def render(
         _check_look(look, run.dimension, run.count)
         _check_run(run)
         if film:
-            made = _film(run, target, _span(run, target, look, (start, stop), fps, speed), look, quiet)
+            span = _span(run, target, look, (start, stop), fps, speed)
+            span = span if stop is not None else _without_rest(run, span, quiet)
+            made = _film(run, target, span, look, quiet, sound)
         else:
             made = _still(run, target, _instant(run, at, view.at), look)
         if not quiet:
@@ -235,7 +241,21 @@ def _span(
     return Span(first, last, 1.0 if speed is None else speed, rate)
 
 
-def _film(run: Trajectory, target: Path, span: Span, look: Look, quiet: bool) -> Made:
+def _without_rest(run: Trajectory, span: Span, quiet: bool) -> Span:
+    """The span without the time at its end in which nothing moves, but with REST seconds of it."""
+    from ..draw.timeline import Timeline
+
+    end = max(Timeline(run).last_motion(), span.start) + REST * span.speed
+    if span.stop - end < REST * span.speed:
+        return span
+    if not quiet:
+        cut = (span.stop - end) / span.speed
+        text = f"nothing moves in the last {cut:.3g} s of the film, which are cut; --to {span.stop:g} keeps them"
+        remarks().print(text, markup=False, soft_wrap=True)
+    return replace(span, stop=end)
+
+
+def _film(run: Trajectory, target: Path, span: Span, look: Look, quiet: bool, sound: bool) -> Made:
     from ..draw.films import write_film
     from ..kernels import prepare
     from .compiling import compile_notice
@@ -243,7 +263,7 @@ def _film(run: Trajectory, target: Path, span: Span, look: Look, quiet: bool) ->
     _propose_speed(span, quiet)
     with film_progress(target.name, quiet) as tell, compile_notice():
         prepare([f"draw/{run.dimension}d"])
-        return write_film(run, target, span, look, tell)
+        return write_film(run, target, span, look, tell, sound)
 
 
 def _propose_speed(span: Span, quiet: bool) -> None:

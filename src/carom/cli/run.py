@@ -73,7 +73,12 @@ def run(
     active_set: str | None = ACTIVE_SET,
     integrator: str | None = INTEGRATOR,
     frame_rate: float | None = FRAME_RATE,
-    impulses: bool = typer.Option(False, "--impulses", help="Record the impulses of the step before each frame."),
+    impulses: bool = typer.Option(
+        False, "--impulses", help="Record all events, with periods of rest that end at each frame."
+    ),
+    events: str | None = typer.Option(
+        None, "--events", metavar="budget|all|none", help="Which events are recorded; default: budget."
+    ),
     restitution_model: str | None = RESTITUTION_MODEL,
     friction_model: str | None = FRICTION_MODEL,
     output: Path | None = typer.Option(
@@ -103,6 +108,7 @@ def run(
         "restitution_model": restitution_model,
         "friction_model": friction_model,
         "impulses": impulses,
+        "events": events,
     }
     display = Display(view, quiet, json)
     if resume is not None:
@@ -262,6 +268,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     from .tables import (
         contents_text,
         count_text,
+        events_text,
         law_text,
         outcomes_text,
         show_pairs,
@@ -291,6 +298,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         rows.append(("cut", f"{count_text(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
     if facts["recorded_impulses"]:
         rows.append(("impulses", f"recorded {facts['recorded_impulses']}"))
+    rows.append(("events", events_text(facts["events"])))
     if facts["file"] is not None:
         size = f"{size_text(facts['bytes'])}, {facts['frames']:,} frames"
         rows.append(("file", f"{escape(facts['file'])}  [dim]{size}[/]"))

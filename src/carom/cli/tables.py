@@ -32,24 +32,23 @@ def law_text(settings: dict[str, Any]) -> str:
 
 
 def took_text(facts: dict[str, Any]) -> str:
-    """Wall time and the share of each phase; `other` is start-up, recording and the loop itself.
+    """Wall time, and the time of the steps with the share of each phase.
 
-    The time of compiling a kernel is part of the phase that needs it first.
+    The rest is start-up and recording. The time of compiling a kernel is part of the phase that needs it first.
     """
-    seconds = dict(facts["seconds"])
-    compiling = facts.get("compile_seconds", 0.0)
-    wall = facts["wall_seconds"]
-    spent = sum(seconds.values())  # a kernel that is compiled within a phase is part of it
-    if wall is None:
-        wall = spent
-    else:
-        seconds["other"] = max(0.0, wall - compiling - spent)
-        spent += seconds["other"]
+    seconds, compiling = facts["seconds"], facts.get("compile_seconds", 0.0)
+    spent = sum(seconds.values())
+    wall = spent if facts["wall_seconds"] is None else facts["wall_seconds"]
     shares = [f"{name} {100 * value / spent:.0f} %" for name, value in seconds.items() if value >= 0.005 * spent > 0.0]
     since = f" since step {facts['resumed_at']:,}" if facts["resumed_at"] else ""
-    rate = f", {facts['steps'] / spent:,.0f} steps/s" if spent else ""
     first = f" ({compiling:.1f} s of it compiling kernels, once)" if compiling else ""
-    return f"{duration_text(wall)}{first}{since}{rate}  [dim]{', '.join(shares)}[/]"
+    steps = rate_text(facts["steps"], spent)
+    return f"{duration_text(wall)}{first}{since}{steps}  [dim]{', '.join(shares)}[/]"
+
+
+def rate_text(steps: int, seconds: float) -> str:
+    """Number of steps per second of computing time, the same for `carom run` and `carom info`."""
+    return f"; steps {duration_text(seconds)}, {steps / seconds:,.0f} per second" if seconds else ""
 
 
 def tolerance_text(tolerance: float | None, statistics: dict[str, Any]) -> str:
@@ -71,6 +70,20 @@ def outcomes_text(statuses: dict[str, int]) -> str:
         if count
     ]
     return ", ".join(parts) or "none"
+
+
+def events_text(counts: dict[str, Any] | None) -> str:
+    """Numbers of the recorded events, their size, the budget, and how many are not listed."""
+    if counts is None:
+        return "[dim]not recorded[/]"
+    found = [count_text(counts["impact"], "impact")]
+    found += [count_text(counts["rest"], "period of rest", "periods of rest")] if counts["rest"] else []
+    size = f"[dim]{size_text(counts['bytes'])}"
+    size += "[/]" if counts["budget"] is None else f" of {size_text(counts['budget'])} allowed[/]"
+    if not counts["unlisted"]:
+        return f"{', '.join(found)}  {size}"
+    missing = f"[yellow]{counts['unlisted']:,} weaker ones are summed, not listed[/] (--events all lists them)"
+    return f"{', '.join(found)}; {missing}  {size}"
 
 
 def duration_text(seconds: float) -> str:

@@ -12,7 +12,7 @@ from .console import as_json, out, remarks
 
 def warmup(
     families: list[str] = typer.Argument(
-        None, metavar="[FAMILY]...", help="Families of kernels, such as 2d, 3d/solids or laws/gr; default: all."
+        None, metavar="FAMILY", help="Families of kernels, such as 2d, 3d/solids or laws/gr; default: all."
     ),
     processes: int | None = typer.Option(
         None, "--processes", "-j", min=1, help="Number of processes; default: one per core."

@@ -394,7 +394,7 @@ def gaps(shapes: Shapes, motions: Motions, limit: Floats) -> Floats:
         if isinstance(shapes, Shapes2D):
             _gaps_2d(shapes, motions, some, gap)
         else:
-            _gaps_3d(shapes, motions, some, limit, gap)
+            put_gaps_3d(shapes, motions, some, limit, gap)
     return gap
 
 
@@ -408,7 +408,7 @@ def _gaps_2d(shapes, motions, pairs, gap):
 
 
 @kernel
-def _gaps_3d(shapes, motions, pairs, limit, gap):
+def put_gaps_3d(shapes, motions, pairs, limit, gap):
     """Writes the gaps of some pairs: the smallest of any two parts, exact up to `limit` (m,)."""
     work, m = solid_work(), len(motions.owner) // 2
     for k in pairs:

@@ -26,9 +26,10 @@ from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .boundaries import boundaries_at, boundary_of, boundary_table, passes
-from .contact_set import GAP, ContactSet
+from .contact_set import FEATURE, GAP, ContactSet
 from .detector import Detector, find_contacts
 from .motion import FAR_MOTION, Motions, displacements, meeting_pairs, pair_motions
+from .one_sided import ONE_SIDED
 from .pairs import COLUMNS, FIRST, IMAGE, NO_IMAGE, SECOND, sides_in_step
 
 # Relative to the half width of the smaller body.
@@ -93,13 +94,14 @@ class Containment:
         if self.world.periodic is not None:
             deepest = self.overlap(state, 0.0)
             return 0.0 if deepest is None else deepest.overlap
-        gap, bounded = found.table[:, GAP], found.table[:, SECOND] < 0
+        table = found.table if self.world.joints is None else found.table[found.table[:, FEATURE] < ONE_SIDED]
+        gap, bounded = table[:, GAP], table[:, SECOND] < 0
         result = max(0.0, -float(gap[bounded].min(initial=0.0)))
         pairs, limit = ~bounded, 0.5 * float(gap.min(initial=0.0))
         for _ in range(2):
             if limit == 0.0:
                 break
-            result = max(result, self._deepest(state, found.table[pairs & (gap <= limit)]))
+            result = max(result, self._deepest(state, table[pairs & (gap <= limit)]))
             if result >= -limit:
                 break
             limit = -0.5 * result or -np.finfo(float).tiny

@@ -12,7 +12,7 @@ from ..geometry.vectors import Vec3, dot, norm
 from ..kernels import kernel
 from ..solvers.rows import Floats
 from ..solvers.threads import on_threads, thread_count
-from ..world import MESH, PLANE, SEGMENT, State, World
+from ..world import PLANE, SEGMENT, State, World
 from .boundaries import boundaries_at, boundary_of, boundary_table, passes, point_gap
 from .contact_set import PERIODIC_WIDTH, WIDTH, Contact, ContactSet, put, with_room
 from .motion import moves_far, relative_displacements
@@ -60,7 +60,7 @@ class Detector:
         self.families: list[Callable[[Ends, np.ndarray, Mask], Floats]] = []
         if not balls.all():
             self.families.append(self._polygons if world.dimension == 2 else self._solids)
-        if world.dimension == 3 and bool((world.shapes.kind == MESH).any()):
+        if world.has_meshes:
             self.families.append(self._meshes)
         self.has_balls = bool(balls.any())
 
@@ -139,7 +139,13 @@ class Detector:
     def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
         ends, table, count = self._ends(before, after, margins), self.pairs.table, self.pairs.balls
         tables = [self._balls(ends, table[:count], self.balls)] if self.has_balls else []
-        return self._joined(tables + [family(ends, table[count:], self.others) for family in self.families])
+        found = self._joined(tables + [family(ends, table[count:], self.others) for family in self.families])
+        joints = self.world.joints
+        if joints is None or not len(joints.one_sided.kind):
+            return found
+        from .one_sided import with_one_sided  # late: few worlds need these kernels
+
+        return ContactSet(with_one_sided(found.table, joints.one_sided, ends), found.dimension)
 
     def _joined(self, tables: list[Floats]) -> ContactSet:
         return ContactSet(tables[0] if len(tables) == 1 else np.concatenate(tables), self.world.dimension)

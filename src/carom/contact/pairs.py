@@ -108,6 +108,11 @@ class Pairs:
             if world.periodic.shear_rate != 0.0:
                 slack.fill(-1.0)  # images slide: the list serves for one step
         table, self.balls = ordered(world.count, a, b, owner, image, world.shapes.round)
+        if world.joints is not None and len(world.joints.apart):
+            code = np.minimum(table[:, FIRST], table[:, SECOND]).astype(np.int64) * world.count
+            touching = ~np.isin(code + np.maximum(table[:, FIRST], table[:, SECOND]), world.joints.apart)
+            self.balls = int(touching[: self.balls].sum())
+            table = table[touching]
         self.list = VerletList(table, place, slack, margins, paths, self.length)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from ..geometry.vectors import Vec2, cross, dot, norm, perpendicular, row2
 from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
+from .roots import first_root
 
 ROUND, POLYGONAL, HALF_PLANE, HOLE = 0, 1, 2, 3
 MOST_ADVANCES_2D = 80  # of the advancement; then the pair gets an impact where it is, and continues from there
@@ -157,17 +158,6 @@ def _point(at, arm, rest):
     return MovingPoint(at.position + e, velocity, acceleration, jerk)
 
 
-@kernel(inline="always")
-def _root(c, b, k):
-    """The first s >= 0 with `c + b s + k s^2 / 2 <= 0`, for c >= 0; infinite if there is none."""
-    square = b * b - 2.0 * k * c
-    if square < 0.0:
-        return np.inf
-    if b < 0.0:
-        return 2.0 * c / (np.sqrt(square) - b)
-    return (b + np.sqrt(square)) / -k if k < 0.0 else np.inf
-
-
 @kernel
 def _bound(c, b, k, j0, j1, search):
     """The separation with value c, speed b, acceleration k, and a third derivative of at least `-(j0 + j1 s)` after s.
@@ -178,10 +168,10 @@ def _bound(c, b, k, j0, j1, search):
     if gap <= search.near and -search.noise <= b < 0.0:
         speed = 0.0
     if j0 == 0.0 and j1 == 0.0:
-        return Bound(c, b, k, min(_root(gap, speed, k), rest), 0)
+        return Bound(c, b, k, min(first_root(gap, speed, k), rest), 0)
     best, d = 0.0, rest
     for _ in range(BOUND_SPANS):
-        best = max(best, min(_root(gap, speed, k - (j0 + j1 * d) * d / 3.0), d))
+        best = max(best, min(first_root(gap, speed, k - (j0 + j1 * d) * d / 3.0), d))
         d *= 0.25
         if d <= best:
             break

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ProblemError
-from . import Engine, source_of, worker
+from . import ENGINES, Engine, source_of, worker
 
 
 class Runner:
@@ -24,8 +24,7 @@ class Runner:
             else:
                 made = worker.load(str(path), name)
         except ImportError as absent:
-            wanted = f"the package {package} here, or in the environment whose Python --python names"
-            raise ProblemError("--engine", str(absent), f"for {spec} {wanted}") from absent
+            raise _missing(spec, package, str(absent)) from absent
         except AttributeError:
             raise ProblemError("--engine", spec, f"a class of {path.name}") from None
         self._use(made())
@@ -60,9 +59,7 @@ class RemoteRunner(Runner):
         try:
             facts = self._answer()
         except RuntimeError as failure:
-            raise ProblemError(
-                "--engine", str(failure), f"for {spec} the package {package} under {python}"
-            ) from failure
+            raise _missing(spec, package, str(failure), python) from failure
         self.title, self.settings, self.dimension = facts["title"], facts["settings"], facts["dimension"]
 
     def _answer(self) -> dict[str, Any]:
@@ -92,6 +89,15 @@ class RemoteRunner(Runner):
         self.process.wait()
         self.process.stdout.close()
         self.errors.close()
+
+
+def _missing(spec: str, package: str, reason: str, python: str | None = None) -> ProblemError:
+    """The error of an engine that could not be loaded: what to install, and where."""
+    if spec not in ENGINES:
+        return ProblemError("--engine", reason, f"for {spec} the packages {package}")
+    where = "here, or in another environment whose Python --python names" if python is None else ""
+    wanted = f"`{python or 'python'} -m pip install {package}` {where}".strip()
+    return ProblemError("--engine", f"{spec} ({reason})", wanted)
 
 
 def runner_of(spec: str, python: str | None = None) -> Runner:

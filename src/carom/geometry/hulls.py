@@ -14,7 +14,11 @@ from .shapes import BOX, HULL, Shape
 # Triangles whose vertices lie this close to one plane, relative to the size of the hull, are one face: coordinates in
 # single precision are rounded by about as much.
 _FLAT = 1e-7
+_HULLS_KEPT = 1024  # in memory: scenes ask for the center of mass of a hull and for its shape, and are made again
 _MANY_EDGES = 300  # with more edges the hull is nearly smooth, and its width is measured across faces only
+
+
+_made: dict[bytes, Shape] = {}
 
 
 def box(size: Floats) -> Shape:
@@ -47,7 +51,16 @@ def box(size: Floats) -> Shape:
 
 
 def hull(path: str, vertices: Floats) -> Shape:
-    """The convex hull of points (k, 3). `path` names them in messages."""
+    """The convex hull of points (k, 3). `path` names them in messages. The last ones are kept in memory."""
+    key = vertices.tobytes()
+    if key not in _made:
+        _made[key] = _computed(path, vertices)
+        if len(_made) > _HULLS_KEPT:
+            del _made[next(iter(_made))]
+    return _made[key]
+
+
+def _computed(path: str, vertices: Floats) -> Shape:
     if len(vertices) < 4:
         raise ProblemError(path, f"{len(vertices)} points", "at least 4 points that do not lie in one plane")
     extent = float(np.ptp(vertices, axis=0).max())
@@ -114,16 +127,17 @@ def _flat_faces(
         if face[seed] >= 0:
             continue
         normal = equations[seed]
-        level = corners[triangles[seed]] @ normal
+        height = corners @ normal
+        near = np.abs(height - height[triangles[seed]].mean()) <= _FLAT * extent
+        fits = near[triangles].all(axis=1) & (equations @ normal > 0.0) & (face < 0)
         members, stack = [], [seed]
-        face[seed] = len(loops)
+        fits[seed], face[seed] = False, len(loops)
         while stack:
             t = stack.pop()
             members.append(t)
             for other in neighbors[t]:
-                near = np.abs(corners[triangles[other]] @ normal - level.mean()).max() <= _FLAT * extent
-                if face[other] < 0 and near and equations[other] @ normal > 0.0:
-                    face[other] = len(loops)
+                if fits[other]:
+                    fits[other], face[other] = False, len(loops)
                     stack.append(other)
         total = spans[members].sum(axis=0)
         normal = total / np.linalg.norm(total)

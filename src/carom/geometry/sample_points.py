@@ -7,6 +7,7 @@ neighbors define the connected sets of points from which a contact manifold is c
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..solvers.rows import Floats, Ints
 from .shapes import RUN
@@ -38,9 +39,9 @@ def sample_points(vertices: Floats, faces: Ints, spacing: float) -> tuple[Floats
     points, out = [vertices, on_edges], [corner_normals, edge_normals[owner]]
     links = [edges[pieces <= 1]]
     count = len(vertices) + len(on_edges)
-    border = np.concatenate([vertices, on_edges])
+    border, tall = np.concatenate([vertices, on_edges]), _have_rows(vertices[faces], spacing)
     for f in np.flatnonzero((pieces[of_face] > 1).any(axis=1)):
-        inside = _rows(vertices[faces[f]], spacing)
+        inside = _rows(vertices[faces[f]], spacing) if tall[f] else np.zeros((0, 3))
         rim = np.concatenate([faces[f], *(np.arange(first[e], first[e + 1]) for e in of_face[f])])
         number = np.concatenate([rim, count + np.arange(len(inside))])
         links.append(number[_close(np.concatenate([border[rim], inside]), _NEAR * spacing)])
@@ -117,6 +118,13 @@ def _counted(counts: Ints) -> tuple[Ints, Ints]:
     """Owner and running number of each item: for counts (2, 0, 3) owners 0 0 2 2 2 and numbers 0 1 0 1 2."""
     owner = np.repeat(np.arange(len(counts)), counts)
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _have_rows(corners: Floats, spacing: float) -> NDArray[np.bool_]:
+    """Which triangles (f, 3, 3) are so high above their longest edge that `_rows` may find points within them."""
+    longest = np.linalg.norm(np.roll(corners, -1, axis=1) - corners, axis=2).max(axis=1)
+    spans = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return np.linalg.norm(spans, axis=1) / longest > spacing * (1.0 - _LEAST)
 
 
 def _rows(corners: Floats, spacing: float) -> Floats:

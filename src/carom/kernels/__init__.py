@@ -340,6 +340,7 @@ _SLP = config.SLP_VECTORIZE  # for all kernels, by the environment variable NUMB
 _clock = _Clock()
 event.register("numba:compile", _clock)
 processor.install(shipped.preferred)
+hooks.hasten()
 
 
 # ---- the linear algebra of SciPy

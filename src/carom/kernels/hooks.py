@@ -13,16 +13,23 @@ A version of Numba that lacks one of them gets plain kernels of Numba: compiled 
 | `codegen.CPUCodeLibrary.add_ir_module` | one processor for all machines (`processor.py`) |
 | `arrayobj.raise_with_shape_context` | a message that compiles fast; without it Numba's own |
 | `np.linalg.ensure_blas` | no import of scipy.linalg; without it Numba imports it |
+| `TargetConfig._values`, `inline_closurecall.copy`, the events of LLVM's lock | less time of compiling (`hasten`) |
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 from collections.abc import Iterator
+from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
-from numba.core import caching, compiler
+from llvmlite.binding import ffi
+from numba.core import caching, compiler, inline_closurecall
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import CPUCodegen, CPUCodeLibrary
+from numba.core.targetconfig import TargetConfig
 
 _fits: dict[type, bool] = {}  # by the class of dispatchers: kernels are many, and the answer is one
 
@@ -51,3 +58,52 @@ def _checks(dispatcher: Any) -> Iterator[tuple[str, bool]]:
         yield f"CompileResult.{name}", callable(getattr(compiler.CompileResult, name, None))
     yield "codegen._create_empty_module", callable(getattr(CPUCodegen, "_create_empty_module", None))
     yield "CPUCodeLibrary.add_ir_module", callable(getattr(CPUCodeLibrary, "add_ir_module", None))
+
+
+def hasten() -> None:
+    """Replaces what Numba repeats most often while it compiles by less work with the same result, where it fits."""
+    flags: Any = TargetConfig
+    if "_values" in getattr(flags, "__slots__", ()):
+        flags.__hash__, flags.__eq__ = _hash_of_flags, _equal_flags
+    if getattr(inline_closurecall, "copy", None) is copy:
+        setattr(inline_closurecall, "copy", SimpleNamespace(copy=copy.copy, deepcopy=_Copies()))  # noqa: B010
+    # Each call of LLVM is an event, which only Numba's own statistics of the time of locks receive.
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        for enter, leave in [*ffi.lib._lock._cblist]:
+            if enter.__module__ == "numba.core.base":
+                ffi.unregister_lock_callback(enter, leave)
+
+
+@cache
+def _hash_of_names(kind: type) -> int:
+    return hash(tuple(sorted(kind.options)))  # type: ignore[attr-defined]
+
+
+def _hash_of_flags(flags: Any) -> int:
+    """Numba hashes the names of the options, which are those of the class, each time."""
+    return _hash_of_names(flags.__class__)
+
+
+def _equal_flags(flags: Any, other: Any) -> Any:
+    """Options that are set alike are equal; only others need to be compared with their defaults."""
+    if not isinstance(other, TargetConfig):
+        return NotImplemented
+    same = type(flags) is type(other) and flags._values == other._values
+    return same or flags.values() == other.values()
+
+
+class _Copies:
+    """Copies the blocks of a function that is inlined. Numba copies the scope of the function with each block of it;
+    here the copies of its blocks, which follow each other, share one."""
+
+    def __init__(self) -> None:
+        self.scope: Any = None
+        self.memo: dict[int, Any] = {}
+
+    def __call__(self, thing: Any, memo: Any = None) -> Any:
+        scope = getattr(thing, "scope", None)
+        if memo is not None or scope is None or not hasattr(thing, "body"):
+            return copy.deepcopy(thing, memo)
+        if scope is not self.scope or id(thing) in self.memo:  # the first block of another copy
+            self.scope, self.memo = scope, {}
+        return copy.deepcopy(thing, self.memo)

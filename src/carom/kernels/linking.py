@@ -9,6 +9,7 @@ kernels, which are loaded before it.
 
 from __future__ import annotations
 
+import os
 import secrets
 from itertools import count, islice
 from typing import Any
@@ -18,9 +19,16 @@ from numba.core.bytecode import FunctionIdentity
 
 SMALL = 100  # instructions: LLVM inlines kernels of up to about 55, and of one more for each argument
 
-# Numba distinguishes kernels of the same name by a number, which starts at 1 in each process. Symbols of kernels that
-# different processes have compiled must differ too.
-FunctionIdentity._unique_ids = count(secrets.randbits(56))
+
+def _number_kernels() -> None:
+    """Numba distinguishes kernels of the same name by a number, which starts at 1 in each process. Symbols of kernels
+    that different processes have compiled must differ too, forked ones included."""
+    FunctionIdentity._unique_ids = count(secrets.randbits(56))
+
+
+_number_kernels()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_number_kernels)
 
 _files: dict[str, str] = {}  # the name of the file of each large kernel in memory, by the symbol of the kernel
 

@@ -18,12 +18,12 @@ def heap_push(keys, items, size, key, item):
     return keys, items, heap_add(keys, items, size, key, item)
 
 
-@kernel(inline="always")
+@kernel
 def heap_grown(keys, items, size):
     """The arrays with room for more entries."""
     bigger_keys, bigger_items = np.empty(2 * size + 16), np.empty(2 * size + 16, items.dtype)
-    bigger_keys[:size] = keys
-    bigger_items[:size] = items
+    for k in range(size):
+        bigger_keys[k], bigger_items[k] = keys[k], items[k]
     return bigger_keys, bigger_items
 
 

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..contact.contact_set import DRIFT, FIRST, NORMAL, OFFSET, POINT, SECOND, WIDTH, ContactSet, vector
+from ..contact.contact_set import DRIFT, FEATURE, FIRST, NORMAL, OFFSET, POINT, SECOND, WIDTH, ContactSet, vector
+from ..contact.one_sided import number_of
 from ..geometry.rotations import matrices
 from ..geometry.vectors import Vec3, cross, dot, put_row, row3
 from ..kernels import kernel, lean
-from ..solvers.rows import Floats, Ints, Rows, put_incidence, speeds, taken
+from ..mechanism import jointed_rows
+from ..solvers.rows import Floats, Ints, Rows, make_rows, put_incidence, speeds, taken
 from ..solvers.thresholds import TOUCHED_BODIES_FACTOR
 from ..world import Boundaries, State, World
 from .contacts import Contacts
@@ -94,10 +96,58 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
     axes = tuple(range(world.dimension))
     rows, restitution, velocity, bodies, all_take_part = assembled(axes, found.table, moving, world.surfaces)
     chosen = None if all_take_part else bodies
+    if world.joints is not None:
+        return _jointed(world, state, found, rows, restitution, boundaries, chosen)
     if not world.restitution_curves:
         return Assembly(world, rows, restitution, velocity, NO_MATERIALS, chosen, boundaries)
     pairs = np.sort(_materials(world, found), axis=1)
     return Assembly(world, rows, restitution, velocity, pairs, chosen, boundaries).moving(state.velocity)
+
+
+def _jointed(
+    world: World,
+    state: State,
+    found: ContactSet,
+    rows: Rows,
+    restitution: Floats,
+    boundaries: Boundaries,
+    chosen: Ints | None,
+) -> Assembly:
+    """The contacts on the motions that joints allow; all bodies take part."""
+    joints = world.joints
+    assert joints is not None
+    one_sided = put_one_sided(found.table, rows, restitution, joints.one_sided.restitution)
+    body, velocity = rows.body, _whitened(state.velocity, world.inverse_sqrt_mass)
+    if chosen is not None:
+        body = np.where(body < 0, -1, chosen[body])
+    val, base = rows.val, rows.base
+    if len(joints.rows.kind):
+        at = joints.at(state.position, state.orientation, world.inverse_sqrt_mass)
+        body, val, base = jointed_rows(joints.rows, at, rows._replace(body=body), velocity)
+    rows = make_rows(body, val, base, rows.bound, rows.tangents, world.count)
+    made = Assembly(world, rows, restitution, velocity, NO_MATERIALS, None, boundaries)
+    if not world.restitution_curves:
+        return made
+    pairs = np.sort(_materials(world, found), axis=1)
+    pairs[one_sided] = -1
+    return replace(made, materials=pairs).moving(state.velocity)
+
+
+@kernel
+def put_one_sided(table, rows, restitution, own):
+    """Gives ropes and limits their own restitution and no friction; marks them (m,).
+
+    Those to the world, whose bodies are the same one, keep the row of the first.
+    """
+    marked = np.zeros(len(table), np.bool_)
+    for i in range(len(table)):
+        k = number_of(table[i, FEATURE])
+        if k < 0:
+            continue
+        marked[i], restitution[i], rows.bound[i] = True, own[k], 0.0
+        if table[i, FIRST] == table[i, SECOND]:
+            rows.body[i, 1], rows.val[i, 1] = -1, 0.0
+    return marked
 
 
 @kernel

@@ -16,7 +16,7 @@ from ..solvers.rows import (
     Ints,
     Rows,
     body_count,
-    fastest_slip,
+    fastest_speeds,
     normal_rows,
     pushed,
     pushed_along,
@@ -116,8 +116,9 @@ class Contacts:
     def fastest(self) -> float:
         """Fastest approach, or slip where there is friction, before the impact; the scale of residuals."""
         if self._fastest is None:
-            slip = float(fastest_slip(self.rows, self.velocity)) if self.tangent_count else 0.0
-            object.__setattr__(self, "_fastest", max(self.approach(), slip))
+            approach, fastest = fastest_speeds(self.rows, self.velocity)
+            object.__setattr__(self, "_approach", approach)
+            object.__setattr__(self, "_fastest", fastest)
         return self._fastest  # type: ignore[return-value]
 
     def tangent_speeds(self, velocity: Floats | None = None) -> Floats:

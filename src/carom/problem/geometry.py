@@ -16,6 +16,7 @@ from .joints import Joints, joints_between
 from .patches import patch_shares
 from .problem import ImpactProblem
 
+DEEP = 0.05  # overlap of two balls relative to the smaller radius: more is taken for a mistake in positions or radii
 LARGEST_LENGTH = 1e150  # length whose square is still a double
 GYRATION = {2: 0.5, 3: 0.4}  # moment of inertia of a disc and of a sphere over m r^2
 
@@ -28,6 +29,7 @@ def balls(
     velocities: Any,
     *,
     tolerance: Any = 1e-6,
+    overlap: Any = DEEP,
     planes: Any = (),
     boundary_speed: Any = None,
     restitution: Any = 1.0,
@@ -42,7 +44,8 @@ def balls(
 
     positions (n, D); velocities (n, D) for balls that do not rotate, (n, 3) with the spin last or (n, 6) with the
     angular velocity last for balls that do (inertia m r^2 / 2 of a disc and 2 m r^2 / 5 of a sphere unless given). Two
-    balls touch if their gap is at most `tolerance` times the smaller radius. `planes` are (point, unit normal) pairs of
+    balls touch if their gap is at most `tolerance` times the smaller radius. Balls that overlap by more than `overlap`
+    times the smaller radius are refused; `overlap=numpy.inf` admits all. `planes` are (point, unit normal) pairs of
     fixed half-spaces, the normal pointing to the balls. Contacts are sorted by body numbers, those with planes last;
     normals point from the first body to the second. `joints` are tables as in `rigid_bodies`.
     """
@@ -62,6 +65,8 @@ def balls(
     if not isinstance(tolerance, int | float | np.number) or not 0.0 <= tolerance <= LARGEST_LENGTH:
         raise ProblemError("tolerance", tolerance, "a number not below 0")
     tolerance = float(tolerance)
+    if not isinstance(overlap, int | float | np.number) or not overlap >= 0.0:
+        raise ProblemError("overlap", overlap, "a number not below 0, relative to the smaller radius")
     if not isinstance(planes, Iterable):
         raise ProblemError("planes", planes, "a list of pairs (point, unit normal)")
     touches = [_touching(place, radius, tolerance)]
@@ -69,6 +74,7 @@ def balls(
     pairs, normals, gaps = (np.concatenate(column) for column in zip(*touches))
     if len(pairs) == 0:
         raise ProblemError("positions", "bodies that do not touch", f"a gap of at most tolerance={tolerance:g} radii")
+    _check_overlap(pairs, gaps, radius, float(overlap))
     # Both impulses act at one point, in the middle of the gap, or angular momentum would not be conserved: the arm is
     # +(r + gap / 2) n for the first body and the opposite for the second.
     distance = np.where(pairs >= 0, radius[pairs] + 0.5 * gaps[:, None], 0.0)
@@ -91,6 +97,17 @@ def balls(
         joints=None if joints is None else joints_between(joints, place, d),
         name=("discs" if dimension == 2 else "spheres") if name is None else name,
     )
+
+
+def _check_overlap(pairs: Ints, gaps: Floats, radius: Floats, largest: float) -> None:
+    """Raises ProblemError if balls overlap each other, or a plane, by more than `largest` times the smaller radius."""
+    depth = -gaps / np.where(pairs >= 0, radius[pairs], np.inf).min(axis=1)
+    worst = int(np.argmax(depth))
+    if depth[worst] > largest:
+        a, b = pairs[worst]
+        names = f"bodies {a} and {b}" if a >= 0 else f"body {b} and a plane"
+        found = f"{names} that overlap by {depth[worst]:.3g} of the smaller radius"
+        raise ProblemError("positions", found, f"at most {largest:g}, or overlap={np.ceil(100 * depth[worst]) / 100:g}")
 
 
 def _touching(place: Floats, radius: Floats, tolerance: float) -> tuple[Ints, Floats, Floats]:

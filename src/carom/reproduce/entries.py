@@ -16,6 +16,7 @@ PAPERS = {
     "tang": "Tang, Paluszny, Zimmerman (2014): An impulse-based energy tracking method for collision resolution",
     "collapse": "The collapse of brick towers by Gauss' principle of least restraint (SIAM proceedings)",
     "laboratory": "Published laboratory experiments (docs/laboratory.md)",
+    "gas": "Kinetic theory of gases and granular gases: Carnahan and Starling (1969), Henderson (1975), Haff (1983)",
     "carom": "Checks of this library",
 }
 SCALES = ("small", "paper")
@@ -124,6 +125,10 @@ _ENTRIES = (
     Entry("laboratory-solitary-wave", "the pulse in a chain of beads", "laboratory:solitary_wave", (3, 3)),
     Entry("laboratory-column", "a column of beads on a wall", "laboratory:column", (2, 2)),
     Entry("laboratory-restitution", "restitution that falls with speed", "laboratory:restitution", (3, 3)),
+    Entry("gas-pressure", "pressure and mean free path of hard discs and spheres against kinetic theory",
+          "gases:run_pressure", (17, 300), {"count": 4000, "impacts": 200.0}, {"count": 10_000, "impacts": 1000.0}),
+    Entry("gas-cooling", "a granular gas cools by Haff's law: exponent and rate against kinetic theory",
+          "gases:run_cooling", (5, 60), {"seeds": 4}, {"count": 8000, "seeds": 8}),
     Entry("carom-tumbling", "a T-handle tumbles freely: its flips, and what two integrators keep in a million steps",
           "tumbling", (2, 10), {"steps": 100_000}),
 )

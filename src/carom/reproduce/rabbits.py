@@ -90,7 +90,7 @@ def run_pile(
         Row(f"energy lost with c_r = {c:g}", None, value, "of the largest kinetic energy") for c, value in lost.items()
     ]
     monotone = all(a >= b for a, b in pairwise(values))
-    remark = "the caption says that dissipation decreases when c_r decreases: measured, and meant, is the opposite"
+    remark = "the caption says that dissipation decreases when c_r decreases; we measured the opposite"
     rows.append(claim("dissipation is ordered by c_r", monotone, remark))
     if 1.0 in lost:
         rows.append(claim("c_r = 1 conserves the energy", abs(lost[1.0]) < 1e-9))

@@ -19,6 +19,7 @@ from ..problem.solution import ImpactSolution
 from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints, island_work
 from .batch import solve_batch
+from .coupled import WORK_ROUNDING, find_impulses
 from .response import EXACT, Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .verify import RESOLVED_RESIDUAL, verified
@@ -30,7 +31,6 @@ LAW_ITERATIONS = 50_000
 # Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
 # share is accurate to 1e-9 in exact answers of few contacts, else or after many iterations of all solves to 1e-2.
 MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS, EXACT_SHARE_CONTACTS = 30, 7, 10_000, 50
-WORK_ROUNDING = 2e-13  # work, relative to the energy before, that is within the residual of exact joint answers
 
 
 def solve_impact(
@@ -105,10 +105,15 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     `tolerance` is the speed that each stage (law, inelastic part, friction) may leave of approach and slip; 0 asks for
     exact answers. The residual is relative to the fastest approach or slip before the impact.
     """
+    found = find_impulses(contacts, response, tolerance)
+    if isinstance(found, Impulses):
+        return found
     friction = response.friction_model
     if friction is None or not contacts.frictional or not contacts.tangent_count:
         return _relative(normal_impulses(contacts, response, tolerance), contacts)
-    if friction.coupled:
+    if found is not None:
+        stage, target = found.stage, found.target
+    elif friction.coupled:
         stage, target = targeted_impulses(contacts, response, tolerance)
     else:
         stage, target = normal_impulses(contacts, response, tolerance), np.zeros(0)
@@ -117,7 +122,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     still = np.zeros((contacts.count, contacts.tangent_count))
     start = Solved(stage.normal, still, contacts.velocity, 0.0, 0, True)
     if friction.coupled:
-        return _joint(contacts, friction, stage, target, start, tolerance)
+        return _joint(contacts, friction, stage, target, start, tolerance, found and found.joint)
     if friction.repeats and tolerance > SWEEPS_TOLERANCE * contacts.fastest():
         return _stopped(contacts, friction, stage, start, tolerance)
     return _staggered(contacts, response, friction, stage, start, tolerance)
@@ -204,14 +209,21 @@ def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
 
 
 def _joint(
-    contacts: Contacts, friction: FrictionModel, stage: Impulses, target: Floats, start: Solved, tolerance: float
+    contacts: Contacts,
+    friction: FrictionModel,
+    stage: Impulses,
+    target: Floats,
+    start: Solved,
+    tolerance: float,
+    known: Solved | None,
 ) -> Impulses:
     """Normal and friction impulses together, with the separation speeds that the law asks for without friction.
 
-    Restitution that prescribes speeds can do work against friction. Where the kinetic energy of an island would rise,
-    the target speeds are reduced by the largest factor with which it does not.
+    `known` is the answer, if there is one already. Restitution that prescribes speeds can do work against friction.
+    Where the kinetic energy of an island would rise, the target speeds are reduced by the largest factor with which it
+    does not.
     """
-    found = friction.joint(contacts, target, start, tolerance)
+    found = known or friction.joint(contacts, target, start, tolerance)
     found = _judged(found, friction, contacts.fastest(), tolerance)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .. import friction as frictions
 from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..laws import Law, make
 from ..settings import EXACT_TOLERANCE, tolerance_number
+from .coupled import Asked, asked_of
 from .restitution import MODELS
 
 DEFAULT_FRICTION = "cone"
@@ -77,6 +79,11 @@ class Response:
         if response.friction_model is None or response.friction_model.repeats == 0:
             return response
         return replace(response, friction_model=replace(response.friction_model, repeats=STEP_REPEATS))
+
+    @cached_property
+    def asked(self) -> Asked | None:
+        """What impacts ask of the kernel of `coupled.py`; None where it does not serve."""
+        return asked_of(self)
 
     @property
     def friction_name(self) -> str:

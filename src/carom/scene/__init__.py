@@ -1,10 +1,11 @@
 """Scenes: the description of an experiment before anything moves.
 
-Shapes and boundaries are listed by their own modules.
+Shapes, boundaries and joints are listed by their own modules.
 """
 
-from . import boundaries, shapes
+from . import boundaries, joints, shapes
 from .boundaries import *  # noqa: F403
+from .joints import *  # noqa: F403
 from .model import FREE, Bodies, Material, Scene
 from .motion import FIXED, Motion, Moving, Rotating, Scripted, Table, Vibrating
 from .shapes import *  # noqa: F403
@@ -23,4 +24,5 @@ __all__ = [
     "Vibrating",
 ]
 __all__ += boundaries.__all__
+__all__ += joints.__all__
 __all__ += shapes.__all__

@@ -97,11 +97,14 @@ def construct(owner: type[T], values: Mapping[str, Any]) -> T:
         raise Refused([Fault(tuple(steps), error.value, error.expected)]) from None
 
 
-def check_fields(owner: Any, name: str) -> None:
-    """Checks the declared numbers and vectors of an object that was constructed in Python; `name` begins the paths."""
+def check_fields(owner: Any, name: str, kinds: tuple[type[Check], ...] = (Check,)) -> None:
+    """Checks the declared numbers and vectors of an object that was constructed in Python; `name` begins the paths.
+
+    Only fields whose check is one of `kinds` are read.
+    """
     for key, field in fields_of(type(owner)).items():
-        value = getattr(owner, key)
-        if not field.check.in_python or (value is None and field.default is None):
+        value = getattr(owner, key, None)
+        if not field.check.in_python or not isinstance(field.check, kinds) or (value is None and field.default is None):
             continue
         try:
             field.check.read(plain(value), Where())

@@ -33,6 +33,7 @@ from .checks import (
     Where,
 )
 from .fields import ONLY_2D, ONLY_3D, plain
+from .joints import Joint
 from .motion import MOTION_OR_FREE, Motion
 from .shapes import UNTURNED, Quaternion, Shape
 from .symmetry import Symmetry
@@ -137,6 +138,7 @@ class Scene(Shown):
     tolerance: Annotated[float | str | None, TOLERANCE, TOLERANCE_ABOUT] = None  # None: the default of the library
     active_set: Annotated[str | None, Choice(ACTIVE_SETS), ACTIVE_SET_ABOUT] = None  # None: the default of the stepper
     description: Annotated[str, TEXT] = ""
+    joints: Sequence[Joint] = ()
     symmetries: Sequence[Symmetry] = ()  # of the initial state; analysis.symmetry_error measures them
     parameters: Annotated[Mapping[str, Any], RECORD, "a record of how the scene was made; not read by Carom"] = field(
         default_factory=dict

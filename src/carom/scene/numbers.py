@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from ..solvers.rows import Floats
 def array(field: str, value: Any, shape: tuple[int | None, ...], wanted: str) -> Floats:
     """A finite array of the given shape; None stands for any length."""
     try:
-        out = np.array(value, dtype=np.float64)
+        text = np.asarray(value).dtype.kind in "SU"  # numpy reads numbers from text; the owner would keep the text
+        out = np.array(math.nan if text else value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ProblemError(field, value, wanted) from None
     except OverflowError:  # an integer beyond the range of float64; it may have too many digits to print
         raise ProblemError(field, "a number beyond 1.8e308", wanted) from None
-    if value is None:  # numpy converts None to nan
-        raise ProblemError(field, value, wanted)
+    if text or value is None:  # numpy converts None to nan
+        raise ProblemError(field, repr(value) if text else value, wanted)
     if out.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, out.shape)):
         raise ProblemError(field, f"an array of shape {out.shape}" if out.ndim else value, wanted)
     bad = np.argwhere(~np.isfinite(out))

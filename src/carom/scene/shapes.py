@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -87,6 +87,11 @@ class Shape:
     kind: ClassVar[str]
     dimension: ClassVar[int] = 2
 
+    def __post_init__(self) -> None:
+        """Refuses bad sizes where they are written; vertices, parts and triangles are checked when a world is built."""
+        if not is_dataclass(getattr(self, "radius", None)):  # radii by chance, of a scene file
+            check_fields(self, self.kind, (Number, VectorOf))
+
     @classmethod
     def file_fields(cls) -> dict[str, Field]:
         """Keys of the shape in scene files."""
@@ -145,6 +150,10 @@ class Rectangle(Figure):
     def file_fields(cls) -> dict[str, Field]:
         return {"size": Field(VectorOf(2, "[width, height], both above 0", positive=True))}
 
+    def __post_init__(self) -> None:
+        for name in ("width", "height"):
+            scalar(f"{self.kind}.{name}", getattr(self, name), 0.0, above=True)
+
     @classmethod
     def from_file(cls, values: Mapping[str, Any], folder: Path) -> Rectangle:
         return cls(*values["size"])
@@ -185,7 +194,6 @@ class Ellipse(Figure):
     tolerance: Annotated[float, Number(1e-5, 0.1), "distance of the outline from the ellipse"] = 1e-3
 
     def outline(self, path: str) -> Outline:
-        check_fields(self, path)
         (a, b), count = self.half_axes, 8
         while _ellipse_error(count) > self.tolerance:
             count += 4

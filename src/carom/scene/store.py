@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import ProblemError, check_texts
 from ..geometry.meshes import read_mesh
-from . import boundaries, motion, shapes
+from . import boundaries, joints, motion, shapes
 from .boundaries import Periodic
 from .fields import fields_of
 from .model import Bodies, Material, Scene
@@ -27,12 +27,14 @@ from .symmetry import Symmetry
 Arrays = dict[str, NDArray[Any]]
 
 FORMAT = 4  # 4: restitution that depends on speed, drag and potential of a scene
+JOINTED_FORMAT = 5  # of scenes with joints; others are stored as before
 INLINE = 16  # arrays of up to this many numbers stand in meta: JSON keeps the bits of a float64
 CLASSES: dict[str, type] = {
     c.__name__: c
     for c in (
         *(Bodies, Material, Part, Periodic, Symmetry),
         *(*shapes.KINDS.values(), *boundaries.KINDS.values(), *motion.KINDS.values()),
+        *joints.KINDS.values(),
     )
 }
 ABSENT = object()
@@ -41,11 +43,12 @@ ABSENT = object()
 def pack(scene: Scene) -> tuple[dict[str, Any], Arrays]:
     """`(meta, arrays)`: meta is made of dicts, lists, text and numbers only; arrays are named by their path."""
     to = _Writer()
-    meta = {f.name: to.any(getattr(scene, f.name), f.name) for f in dataclasses.fields(Scene) if f.name != "pairs"}
+    left_out = {"pairs"} if scene.joints else {"pairs", "joints"}
+    meta = {f.name: to.any(getattr(scene, f.name), f.name) for f in dataclasses.fields(Scene) if f.name not in left_out}
     meta["pairs"] = [
         {"between": list(names), "coefficients": to.any(dict(v), "pairs")} for names, v in scene.pairs.items()
     ]
-    return {"format": FORMAT, **meta, "not_stored": to.not_stored}, to.arrays
+    return {"format": JOINTED_FORMAT if scene.joints else FORMAT, **meta, "not_stored": to.not_stored}, to.arrays
 
 
 def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: Scene | None = None) -> Scene:
@@ -54,7 +57,7 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
     `scene` must then agree in everything that was stored. Without it a motion that could not be stored is refused,
     because its owner would not move; a force that could not be stored becomes None.
     """
-    if meta.get("format") != FORMAT:
+    if meta.get("format") not in (FORMAT, JOINTED_FORMAT):
         raise ProblemError("scene.format", meta.get("format"), f"{FORMAT}: the format of this version of Carom")
     if scene is not None:
         if not agrees(scene, meta, arrays):
@@ -62,7 +65,9 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
         return scene
     check_texts("scene", meta)
     read = _Reader(arrays)
-    values = {f.name: read.any(meta[f.name], f.name) for f in dataclasses.fields(Scene) if f.name != "pairs"}
+    left_out = {"pairs"} if meta["format"] == JOINTED_FORMAT else {"pairs", "joints"}
+    names = [f.name for f in dataclasses.fields(Scene) if f.name not in left_out]
+    values = {name: read.any(meta[name], name) for name in names}
     pairs = {(p["between"][0], p["between"][1]): read.any(p["coefficients"], "pairs") for p in meta["pairs"]}
     made = Scene(**{name: value for name, value in values.items() if value is not ABSENT}, pairs=pairs)
     _check_objects(made)
@@ -71,7 +76,8 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
 
 def _check_objects(scene: Scene) -> None:
     """Refuses lists of a stored scene that hold something else; the build checks the values of the objects."""
-    for name, kind in (("bodies", Bodies), ("boundaries", boundaries.Boundary), ("symmetries", Symmetry)):
+    kinds = (("boundaries", boundaries.Boundary), ("joints", joints.Joint), ("symmetries", Symmetry))
+    for name, kind in (("bodies", Bodies), *kinds):
         found = getattr(scene, name)
         if not isinstance(found, tuple):
             raise ProblemError(f"scene.{name}", found, "a list")

@@ -21,6 +21,18 @@ from .balls import (
 from .bricks import from_tower
 from .drum import butterfly, drop, energy_drum, gas, splash
 from .granular import granular_wave, granular_wave_2d, maxwells_demon, vibrated_layer
+from .mechanisms import (
+    arm_strikes_balls,
+    cradle_on_rods,
+    cradle_on_strings,
+    cradle_on_strings_3d,
+    double_pendulum,
+    falling_chain,
+    four_bar,
+    ragdoll,
+    rimless_wheel,
+    rocking_block,
+)
 from .packings import cross_packing, cube_packing, pebbles, repose, sphere_packing
 from .rabbits import dolls, rabbit_pile, rabbits_and_pawns, rabbits_in_pot, two_rabbits_box
 from .rube_goldberg import rube_goldberg
@@ -94,6 +106,14 @@ SCENES_2D: dict[str, Entry] = {
     ),
     "sliding_block": Entry(sliding_block, "a block slides on a plane until friction stops it", lambda p: 1),
     "rolling_disc": Entry(rolling_disc, "a disc slides on a plane until it rolls", lambda p: 1),
+    "cradle_on_rods": Entry(cradle_on_rods, "Newton's cradle of balls that swing on rods", lambda p: p["balls"]),
+    "cradle_on_strings": Entry(cradle_on_strings, "Newton's cradle of balls on strings", lambda p: p["balls"]),
+    "double_pendulum": Entry(double_pendulum, "a double pendulum swings against a wall", lambda p: 2),
+    "falling_chain": Entry(falling_chain, "a necklace falls on a table", lambda p: p["links"], {"links": 6}),
+    "rimless_wheel": Entry(rimless_wheel, "a wheel of spokes walks down a slope", lambda p: 1),
+    "rocking_block": Entry(rocking_block, "a block rocks from corner to corner", lambda p: 1),
+    "four_bar": Entry(four_bar, "a ball strikes a four-bar linkage", lambda p: 4),
+    "arm_strikes_balls": Entry(arm_strikes_balls, "an arm with motors strikes balls", lambda p: 3 + p["balls"]),
 }
 SCENES_3D: dict[str, Entry] = {
     "flat_box": Entry(flat_box, "a box falls flat on its four corners", lambda p: 1),
@@ -163,6 +183,10 @@ SCENES_3D: dict[str, Entry] = {
     "rolling_sphere": Entry(rolling_sphere, "a sphere slides on a plane until it rolls", lambda p: 1),
     "sliding_box": Entry(sliding_box, "a box slides on a plane until friction stops it", lambda p: 1),
     "spinning_box": Entry(spinning_box, "a box rotates on a plane until friction stops it", lambda p: 1),
+    "cradle_on_strings_3d": Entry(
+        cradle_on_strings_3d, "Newton's cradle of spheres, each on two strings", lambda p: p["balls"]
+    ),
+    "ragdoll": Entry(ragdoll, "a ragdoll falls down stairs", lambda p: 11 + p["steps"], {"steps": 2}),
     "spinning_top_free": Entry(spinning_top_free, "a flat box rotates freely and flips over periodically", lambda p: 1),
 }
 SCENES: dict[str, Entry] = SCENES_2D | SCENES_3D
@@ -178,6 +202,7 @@ def make_scene(name: str, **parameters: Any) -> Scene:
 __all__ = [
     "SCENES",
     "Entry",
+    "arm_strikes_balls",
     "bernoulli",
     "box_2x2x1",
     "box_on_edge",
@@ -186,13 +211,19 @@ __all__ = [
     "butterfly",
     "card_house",
     "cradle_3d",
+    "cradle_on_rods",
+    "cradle_on_strings",
+    "cradle_on_strings_3d",
     "cross_packing",
     "cube_packing",
     "dolls",
+    "double_pendulum",
     "drop",
     "eight_cubes",
     "energy_drum",
+    "falling_chain",
     "flat_box",
+    "four_bar",
     "from_tower",
     "gas",
     "granular_wave",
@@ -208,7 +239,10 @@ __all__ = [
     "rabbit_pile",
     "rabbits_and_pawns",
     "rabbits_in_pot",
+    "ragdoll",
     "repose",
+    "rimless_wheel",
+    "rocking_block",
     "rolling_disc",
     "rolling_sphere",
     "rube_goldberg",

@@ -57,6 +57,16 @@ VIEWS: dict[str, Callable[[Scene], View]] = {
     "repose": lambda s: View(color="depth", camera="azimuth=-70,elevation=18"),
     "granular_wave": lambda s: View(at=s.parameters["settle"] + 2.0 * s.step, camera="elevation=10", color="speed"),
     "granular_wave_2d": lambda s: View(color="speed"),
+    "cradle_on_rods": lambda s: View(at=2.3, color="body"),
+    "cradle_on_strings": lambda s: View(at=2.3, color="body"),
+    "cradle_on_strings_3d": lambda s: View(at=2.3, color="body", camera="azimuth=-60,elevation=12"),
+    "double_pendulum": lambda s: View(at=0.9, color="body", trails=("all",)),
+    "falling_chain": lambda s: View(at=1.6, color="body"),
+    "four_bar": lambda s: View(at=0.25, color="body"),
+    "arm_strikes_balls": lambda s: View(at=1.0, color="group"),
+    "rimless_wheel": lambda s: View(at=1.0, color="body", trails=("all",)),
+    "rocking_block": lambda s: View(at=0.3, color="body"),
+    "ragdoll": lambda s: View(at=1.2, color="group", camera="azimuth=-60,elevation=15"),
     "vibrated_layer": lambda s: View(at=_in_flight(s), color="height", camera="elevation=90,azimuth=-90"),
 }
 

@@ -77,6 +77,7 @@ class Accuracy(NamedTuple):
     enough: float = 0.0  # a larger residual, with which an answer ends as soon as the rest would cost much
     fine_work: float = FINE_WORK  # multiplications to solve small islands better than asked for
     visits: int = 0  # visits of a contact on average in sweeps over moving bodies, before islands are solved
+    newton_work: float = np.inf  # bound on the multiplications of Newton steps on one island, besides the usual ones
 
 
 class Answer(NamedTuple):
@@ -85,6 +86,7 @@ class Answer(NamedTuple):
     velocity: Floats  # (n, d) whitened
     residual: float  # largest distance of an impulse to its projected step, as a speed (m/s)
     iterations: int  # sweeps and linear systems over all islands
+    work: float  # of the same, in multiplications
 
 
 def solve_contact(
@@ -103,29 +105,51 @@ def solve_contact(
     friction. Impulses do no work on any island, `sum z . u <= 0` up to rounding, whatever the tolerance.
     """
     shape = velocity.shape
+    if blocks.body.shape[1] > 2 and shape[1] > 1:
+        return _solve_reduced(blocks, chosen, velocity, impulse, accuracy, projection, given)
     blocks, velocity, z = common_size(blocks, velocity, impulse)
     lay = layout(*blocks.val.shape[1:], blocks.tangents)
     asked = accuracy if isinstance(accuracy, Accuracy) else Accuracy(accuracy)
     enough = max(asked.tolerance, asked.enough)
     visits = int(asked.visits) if blocks.body.shape[1] == 2 and len(chosen) == len(z) else 0
-    asked = Accuracy(float(asked.tolerance), float(enough), float(asked.fine_work), visits)
+    asked = Accuracy(float(asked.tolerance), float(enough), float(asked.fine_work), visits, float(asked.newton_work))
     problem = Problem(blocks.body, blocks.val, blocks.base, blocks.bound, np.zeros(len(z)) if given is None else given)
     touching = (blocks.touch_ptr, blocks.touch)
-    x, residual, iterations, left, scales = solve_small_islands(
+    x, residual, (iterations, work), left, scales = solve_small_islands(
         lay, problem, touching, chosen, velocity, z, projection, asked
     )
     if len(left):
         whole = _whole(lay, problem, chosen, velocity, z, projection)
         _, order, ptr, _ = all_islands(whole.body, len(velocity))
         for s in left:
-            reached, count = _solve_large(lay, whole, order[ptr[s] : ptr[s + 1]], scales[s], enough)
-            residual, iterations = max(residual, reached), iterations + count
+            effort = (LARGE_SYSTEM_WORK, min(LARGE_ISLAND_WORK, asked.newton_work))
+            reached, count, more = _solve_large(lay, whole, order[ptr[s] : ptr[s + 1]], scales[s], enough, effort)
+            residual, iterations, work = max(residual, reached), iterations + count, work + more
         x, z[chosen] = whole.x, whole.z
     if z is not impulse:
         impulse[chosen] = z[chosen, : impulse.shape[1]]
     if x.shape != shape:
         x = x.reshape(shape) if x.size == shape[0] * shape[1] else x[:, : shape[1]].copy()
-    return Answer(x, float(residual), int(iterations))
+    return Answer(x, float(residual), int(iterations), float(work))
+
+
+def _solve_reduced(
+    blocks: Rows,
+    chosen: Ints,
+    velocity: Floats,
+    impulse: Floats,
+    accuracy: Accuracy | float,
+    projection: int,
+    given: Floats | None,
+) -> Answer:
+    """What `solve_contact` does, on the motions that contacts of mechanisms can cause."""
+    from .contact_reduced import Reduced  # late: few worlds have joints
+
+    reduced, z = Reduced(blocks, chosen, velocity), impulse[chosen]
+    own = None if given is None else given[chosen]
+    answer = solve_contact(reduced.rows, np.arange(len(chosen)), reduced.start, z, accuracy, projection, own)
+    impulse[chosen] = z
+    return answer._replace(velocity=reduced.expanded(answer.velocity))
 
 
 def contact_residual(blocks: Rows, velocity: Floats, impulse: Floats, projection: int, given: Floats) -> float:
@@ -142,38 +166,48 @@ def _residual(lay, problem, chosen, velocity, impulse, projection):
     return measure(lay, whole, whole.z, whole.x)[0]
 
 
-def _solve_large(lay: Layout, whole: Island, mine: Ints, scale: float, tolerance: float) -> tuple[float, int]:
-    """Solves one large island by sweeps, then by Newton steps; returns its residual and the number of both.
+def _solve_large(
+    lay: Layout, whole: Island, mine: Ints, scale: float, tolerance: float, effort: tuple[float, float]
+) -> tuple[float, int, float]:
+    """Solves one large island by sweeps, then by Newton steps; returns its residual, the number and the work of both.
 
-    `scale` is the order of magnitude of its speeds.
+    `scale` is the order of magnitude of its speeds, `effort` that of the Newton steps.
     """
     residual, count, island, mine = relax_large(lay, whole, mine, scale, tolerance)
+    work = count * _sweep_work(lay, len(mine))
     if residual > tolerance:
-        residual, more, _ = _solve_small(lay, island, tolerance, 0, (LARGE_SYSTEM_WORK, LARGE_ISLAND_WORK))
-        count += more
+        residual, more, spent = _solve_small(lay, island, tolerance, 0, effort)
+        count, work = count + more, work + spent
     put_back(island, mine, whole)
-    return residual, count
+    return residual, count, work
+
+
+@kernel(inline="always")
+def _sweep_work(lay, contacts):
+    """Multiplications of a sweep."""
+    return 2.0 * contacts * len(lay.sides) * len(lay.rows) * len(lay.axes)
 
 
 @kernel
 def solve_small_islands(lay, problem, touching, chosen, velocity, impulse, projection, accuracy):
-    """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations, islands left, and
-    for each island the order of magnitude of its speeds."""
+    """Solves all islands except large ones, in place of the impulses: velocity, residual, iterations and their work,
+    islands left, and for each island the order of magnitude of its speeds."""
     whole = _whole(lay, problem, chosen, velocity, impulse, projection)
     sweeps = sweep_front(lay, whole, touching, accuracy.tolerance, accuracy.visits) if accuracy.visits else 0
     _, order, ptr, number = all_islands(whole.body, len(velocity))
     residuals, scales, todo = _first_residuals(lay, whole, number, ptr, accuracy)
-    iterations, left, worst = sweeps, todo, 0.0
+    iterations, work, left, worst = sweeps, sweeps * _sweep_work(lay, len(chosen)), todo, 0.0
     if len(todo):
-        more, left = _solve_islands(lay, whole, (order, ptr), todo, residuals, scales, accuracy)
+        more, spent, left = _solve_islands(lay, whole, (order, ptr), todo, residuals, scales, accuracy)
         iterations += more
+        work += spent
     for p in range(len(chosen)):
         for s in range(len(lay.rows)):
             impulse[chosen[p], s] = whole.z[p, s]
     residuals[left] = 0.0
     for residual in residuals:
         worst = max(worst, residual)
-    return whole.x, worst, iterations, left, scales
+    return whole.x, worst, (iterations, work), left, scales
 
 
 @kernel(fastmath=LOOSE, slp=True)
@@ -253,12 +287,12 @@ def _halve_gain(lay, whole, number, works, sizes):
 
 @kernel
 def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
-    """Solves the islands `todo` except large ones; returns the iterations, and the islands that are left."""
-    tolerance, enough, fine_work, _ = accuracy
+    """Solves the islands `todo` except large ones; returns the iterations, their work, and the islands left."""
+    tolerance, enough, fine_work, _, most_work = accuracy
     order, ptr = islands
-    newton_work = NEWTON_ISLAND_WORK if enough == tolerance else EASY_ISLAND_WORK
+    newton_work = min(NEWTON_ISLAND_WORK if enough == tolerance else EASY_ISLAND_WORK, most_work)
     label = np.full(len(whole.x), -1, np.int64)
-    left, used, iterations, spent = np.empty(len(todo), np.int64), 0, 0, 0.0
+    left, used, iterations, spent, work = np.empty(len(todo), np.int64), 0, 0, 0.0, 0.0
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
         k = len(mine)
@@ -279,22 +313,24 @@ def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
                     else (FINE_SHARE, PLAIN_SWEEPS if k == 1 else 0)
                 )
                 effort = (fine_work, fine_work - spent)
-                residuals[s], count, work = _solve_small(lay, island, aim * tolerance, plain, effort)
+                residuals[s], count, more = _solve_small(lay, island, aim * tolerance, plain, effort)
                 iterations += count
-                spent += work
+                spent += more
             if residuals[s] > tolerance and by_newton:
                 plain = PLAIN_SWEEPS if k == 1 or (loose and not fine) else 0
                 effort = (NEWTON_SYSTEM_WORK, newton_work)
-                residuals[s], count, _ = _solve_small(lay, island, tolerance, plain, effort)
+                residuals[s], count, more = _solve_small(lay, island, tolerance, plain, effort)
                 iterations += count
+                work += more
             elif residuals[s] > tolerance and by_sweeps:
                 residuals[s], count = relax(lay, island, np.array([[0, k], [0, len(island.x)]]), tolerance, SWEEPS)
                 iterations += count
+                work += count * _sweep_work(lay, k)
             put_back(island, mine, whole)
         if residuals[s] > enough and len(lay.sides) == 2:
             left[used] = s
             used += 1
-    return iterations, left[:used]
+    return iterations, work + spent, left[:used]
 
 
 @kernel

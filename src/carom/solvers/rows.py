@@ -291,6 +291,15 @@ def fastest_slip(rows, x):
 
 
 @kernel
+def fastest_speeds(rows, x):
+    """The fastest approach, which is not negative, and the fastest approach or slip at a contact with friction."""
+    least = 0.0
+    for i in range(len(rows.body)):
+        least = min(least, speed(rows, i, x))
+    return -least if least < 0.0 else 0.0, max(-least, fastest_slip(rows, x))
+
+
+@kernel
 def island_work(rows, before, after, normal, tangent, label):
     """Work `sum z (u + u+) / 2` of normal (m,) and tangential (m, t) impulses on each island, by the label of contacts.
 

@@ -38,12 +38,14 @@ from .impact_stage import (
     Approach,
     approach_speeds,
     change_velocity,
+    contact_times,
     displace,
     fast_contacts,
     held_bodies,
     struck_bodies,
 )
 from .integrator import accelerations, displaced, prescribed
+from .jointed import fallen, held_jointed
 from .position_correction import SLOP, without_overlap
 from .report import NO_WARM_START, StepReport, WarmStart
 from .resting import (
@@ -126,7 +128,8 @@ class DriftSafe(Contained):
         pulled = root[:, 0] > 0.0
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
         self.all_round = bool(world.shapes.round.all())
-        self.timed = world.force is None  # whether impacts take place within the step: paths are parabolas
+        # Whether impacts take place within the step: paths are parabolas.
+        self.timed = world.force is None and world.joints is None
         self.coordinates = tuple(range(world.dimension))
         self.boundaries = boundary_table(world.boundaries)  # at the start, if they move
         self.none = np.empty((0, world.block))  # in place of velocities that are not given
@@ -228,10 +231,10 @@ class DriftSafe(Contained):
             if len(struck.contacts):
                 found, gap = self._at_impact(found, impact, approach, flight, struck, table)
             contacts = impact.subset(chosen, struck.velocity)
-            result = self.resolve(contacts, found, chosen, report)
+            time = ahead.start.time + contact_times(rows.body, struck.time, chosen)
+            result, after = self.resolve(contacts, found, chosen, time, report)
             if not result.normal.any():  # all approach is within the tolerance
                 break
-            after = contacts.after(result.normal, result.tangent)
             change_velocity(rows, approach, flight, struck, after, table, gap, pull)
             changed = True
         return found, Impacts(ahead.found, approach, flight) if changed else None
@@ -298,14 +301,19 @@ class DriftSafe(Contained):
         held, report.warm_start = self._resting_solve(start, found, impact, interval, report)
         force = None
         if held is not None:
-            report.note_rest(found, held.chosen, held.impulse, held.residual)
+            report.note_rest(found, held.chosen, held.impulse, held.residual, start.time, ahead.h)
             end = held_motion(self.world, start, end, impact.rows, held, interval)
+            if self.world.joints is not None:
+                end = held_jointed(self.world, start, end, impact.rows, held, interval)
             force = held.impulse[:, 0] / ahead.h
         if ahead.shift is not None:
             position = start.position + ahead.shift[:, : self.world.dimension]
             start = State(start.time, start.step, position, start.orientation, start.velocity)
         if ahead.overlap > SLOP * self.world.length_scale:
-            end = without_overlap(start, end, found, impact, self.tolerance, force, report.part)
+            moved = end
+            end, work = without_overlap(start, moved, found, impact, self.tolerance, force, report.part)
+            report.note_correction(self.world, moved, end)
+            report.clock.count(work)
         report.clock.lap("rest")
         return self._separated(start, end, found, impact, ahead.h, report)
 
@@ -351,8 +359,9 @@ class DriftSafe(Contained):
         """
         rows, h, pull = impact.rows, interval.h, self.pull
         problem = RestingProblem.empty(rows, impact.velocity.shape)
-        given = None if self.world.force is None else accelerations(self.world, start)
-        if given is not None:
+        if self.world.joints is not None:
+            problem, pull = problem._replace(falling=impact.whitened(fallen(self.world, start, h))), self.none
+        elif (given := accelerations(self.world, start)) is not None:
             falling = impact.whitened(start.velocity + h * given)
             problem, pull = problem._replace(falling=falling), self.none
         limits = (self.wait, self.margin, *self.counts)
@@ -364,6 +373,7 @@ class DriftSafe(Contained):
             answer = solve_resting(rows, problem, chosen, guess, accuracy)
             if answer is not None:
                 held, guess = answer, answer.impulse
+                report.clock.count(answer.work)
             velocity, least = problem.falling if held is None else held.velocity, max(self.touch / h, accuracy[0])
             more = closed_by(rows, problem.base, velocity, chosen, least)
             if not more:
@@ -392,7 +402,9 @@ class DriftSafe(Contained):
             if deepest_overlap(found.table) <= allowed:
                 break
             last, impact = end, self.assemble(end, found, h, report)
-            end = without_overlap(before, end, found, impact, self.tolerance, None, 1.0, earlier)
+            end, work = without_overlap(before, end, found, impact, self.tolerance, None, 1.0, earlier)
+            report.note_correction(self.world, last, end)
+            report.clock.count(work)
             report.clock.lap("rest")
             if end is last:  # no energy
                 break

@@ -29,7 +29,16 @@ from ..kernels import kernel, lean
 from ..solvers.islands import body_islands, islands
 from ..solvers.rows import FRICTION, Floats, row_speed
 from .rotation import rotate_body, rotate_body_steadily
-from .touch import Struck, ball_closing, ball_gap_ahead, course_of, is_ball_contact, may_be_wrong, put_touching
+from .touch import (
+    Struck,
+    ball_closing,
+    ball_gap_ahead,
+    course_of,
+    is_ball_contact,
+    may_be_wrong,
+    meeting_of,
+    put_touching,
+)
 
 PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies
 # Resting speed of contacts without dissipation, relative to that of others, which bodies gain in two steps of free
@@ -145,7 +154,7 @@ def fast_contacts(rows, approach, restitution, h, touch, left):
         if speed > max(limit[i], least):
             fast[i] = True
             size = 0.0
-            for side in range(2):
+            for side in range(val.shape[1]):
                 for c in range(val.shape[3]):
                     size += val[i, side, 0, c] ** 2
             energy += 0.5 * speed**2 / size
@@ -183,6 +192,18 @@ def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, time
         time = _instants(rows, approach, flight, table, restitution, chosen, near)
     later = _later_contacts(rows.body, time, chosen, flight, table)
     return _bodies_at(rows, approach, flight, table, pull, (time, chosen, later))
+
+
+@kernel
+def contact_times(body, time, chosen):
+    """The times (k,) at which the contacts `chosen` are struck, from those of their bodies (n,)."""
+    out = np.zeros(len(chosen))
+    for j in range(len(chosen)):
+        for side in range(2):
+            b = body[chosen[j], side]
+            if b >= 0:
+                out[j] = max(out[j], time[b])
+    return out
 
 
 @kernel
@@ -357,7 +378,8 @@ def _put_closing(rows, approach, flight, table, restitution, chosen, near, out):
             time = _closing(gap[i], speed[i], predicted[i], last, h)[0]
             who = course_of(table, body, i)
             if is_ball_contact(flight, who):
-                time = ball_closing(flight, approach, table, i, who, last, time)
+                meeting = meeting_of(flight, approach.velocity, approach.shift, table, i, who)
+                time = ball_closing(flight, meeting, who, last, time)
             first[label[j]] = min(first[label[j]], time)
         elif abs(speed[i]) <= limit[i] and gap[i] <= near:
             slow[count] = i
@@ -424,7 +446,7 @@ def _change_contacts(rows, approach, struck, h, changes):
     speed, gap, predicted = approach.speed, approach.gap, approach.predicted
     for i in range(len(body)):
         faster = closer = 0.0
-        for side in range(2):
+        for side in range(body.shape[1]):
             b = body[i, side]
             if b >= 0 and changed[b]:
                 moved[i], u = True, 0.0
@@ -442,7 +464,10 @@ def _predict_balls(body, approach, flight, table, moved):
     """Corrects the predicted gaps of balls where those that rows give may be wrong, of the contacts `moved`."""
     for i in range(len(moved)):
         if moved[i] and may_be_wrong(table, flight.boundaries, approach, i):
-            approach.predicted[i] = ball_gap_ahead(flight, approach, table, body, i, _last_impact(body, approach, i))
+            who = course_of(table, body, i)
+            if is_ball_contact(flight, who):
+                meeting = meeting_of(flight, approach.velocity, approach.shift, table, i, who)
+                approach.predicted[i] = ball_gap_ahead(flight, meeting, _last_impact(body, approach, i))
 
 
 @lean

@@ -18,21 +18,28 @@ from ..scene.boundaries import Periodic
 from ..scene.model import INTEGRATORS
 from ..solvers.rows import Floats
 from ..world import State, World
+from .jointed import with_joints
 from .rotation import rotate_body, rotate_by, rotate_free
 
 
 def free_motion(world: World, state: State, step: float, turning: bool = True) -> State:
     """The state after a time `step` without contact: `q += h v + h^2 a / 2`, `v += h (a0 + a1) / 2`.
 
-    Scripted bodies are placed where their motion prescribes. Without `turning`, bodies in 3D under gravity alone keep
-    their orientation.
+    Scripted bodies are placed where their motion prescribes; joints hold. Without `turning`, bodies in 3D under gravity
+    alone keep their orientation.
     """
+    free = unjointed_motion(world, state, step, turning)
+    return free if world.joints is None else with_joints(world, state, free, step)
+
+
+def unjointed_motion(world: World, state: State, step: float, turning: bool = True) -> State:
+    """What `free_motion` does without joints."""
     acceleration = None if world.force is None else accelerations(world, state)
     if acceleration is None:
         after = _under_gravity(world, state, step, turning)
     else:
         after = _UNDER_FORCE[world.dimension](world, state, acceleration, step)
-    return _with_scripted_poses(world, after) if world.motions else after
+    return placed_by_motions(world, after) if world.motions else after
 
 
 def accelerations(world: World, state: State) -> Floats | None:
@@ -180,7 +187,7 @@ def _under_force_3d(world: World, state: State, a0: Floats, h: float) -> State:
 _UNDER_FORCE = {2: _under_force_2d, 3: _under_force_3d}
 
 
-def _with_scripted_poses(world: World, state: State) -> State:
+def placed_by_motions(world: World, state: State) -> State:
     """Places scripted bodies exactly where their motion prescribes. Writes into the arrays of `state`."""
     for body, motion in world.motions:
         place, state.orientation[body] = world.posed(body, motion, state.time)

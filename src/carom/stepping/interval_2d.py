@@ -15,18 +15,15 @@ from ..solvers.contact import Accuracy
 from ..solvers.rows import Floats, Ints
 from ..world import State
 from .drift_safe import DriftSafe
+from .event_driven import LAW_REPEATS, LEFT_APPROACH, SHORT_HOP, SHORT_HOP_ELASTIC
 from .integrator import accelerations, prescribed
 from .position_correction import SLOP, without_overlap
-from .report import StepReport
+from .report import StageImpulses, StepReport
 from .resting import Held, RestingProblem, kept, match, pushed_bodies, put_keys, solve_resting
 from .stepper import fastest_speed
-from .time_of_impact import LAW_REPEATS
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
 TIMED_GAP = 1e-10  # gap, relative to the length scale, up to which impacts are timed
-SHORT_HOP = 0.1  # a bounce of less than twice this fraction of a step is rest, ...
-SHORT_HOP_ELASTIC = 0.01  # ... or of this one, where no contact dissipates energy
-LEFT_APPROACH = 1e-9  # approach, relative to the fastest before the impact, that may be left after it
 
 
 class Interval2D:
@@ -57,6 +54,8 @@ class Interval2D:
         self.pull = self._accelerations(self.start)
         self.pulled = self.world.force is not None or bool(self.world.gravity.any())
         self.held[:], self.moved, self.rest = False, False, None
+        # Stages of the report in which bodies were held, and the parts (n,) of their impulses that have acted.
+        self.holds: list[tuple[int, Floats]] = []
         self.schedule.begin(self.start, self.boundaries, self.pull, h, self.hop * h)
         report.clock.lap("detect")
 
@@ -120,6 +119,7 @@ class Interval2D:
 
     def end(self) -> State:
         """All bodies at the end of their paths, scripted ones where their motion prescribes; overlap is removed."""
+        self._settle_rest()
         if self.rest is not None:
             return self.rest
         end = self.free_end
@@ -169,6 +169,39 @@ class Interval2D:
         since, before = self.held_since[bodies], self.velocity_before[bodies]
         part = np.clip((self.time - since) / np.maximum(self.h - since, np.finfo(float).tiny), 0.0, 1.0)
         self.paths.velocity[bodies] = before + part[:, None] * (self.paths.velocity[bodies] - before)
+        since = self.start.time + since
+        for number, share in self.holds:
+            mine = since == self.report.stages[number].time
+            share[bodies[mine]] = part[mine]
+
+    def _settle_rest(self) -> None:
+        """Reduces the impulses that held released bodies to the part of them that has acted.
+
+        Where one body of a contact was released before the other, the smaller part is the impulse of the contact; what
+        the other body got besides is a correction.
+        """
+        free = self.world.free
+        for number, share in self.holds:
+            if (share == 1.0).all():
+                continue
+            stage = self.report.stages[number]
+            found, parts = stage.contacts, []
+            for body in (found.first, found.second):
+                parts.append(np.where((body >= 0) & free[np.maximum(body, 0)], share[np.maximum(body, 0)], np.inf))
+            least = np.minimum(*parts)
+            normal, tangent = stage.of_contacts(stage.normal), stage.tangent
+            tangent = np.zeros((len(normal), 1)) if tangent is None else stage.of_contacts(tangent)
+            across = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
+            whole, change = normal[:, None] * found.normal + tangent * across, np.zeros((len(free), 2))
+            for body, sign, part in ((found.first, -1.0, parts[0]), (found.second, 1.0, parts[1])):
+                more = np.isfinite(part) & (part > least)
+                np.add.at(change, body[more], sign * (part - least)[more, None] * whole[more])
+            if change.any():
+                self.report.corrections.append((float(np.min(stage.time)), change))
+            held = least * np.asarray(stage.duration)
+            self.report.stages[number] = StageImpulses(
+                found, None, least * normal, least[:, None] * tangent, stage.time, held
+            )
 
     def _end_of_paths(self) -> State:
         state = self._advance(np.arange(self.world.count), self.h)
@@ -187,7 +220,10 @@ class Interval2D:
             return end
         impact = assemble(self.world, end, found, boundaries_at(self.world, end.time, self.h)[0])
         # Bodies that have exchanged energy in the step share what it has dissipated, wherever they are at its end.
-        return without_overlap(self.start, end, found, impact, earlier=self.report.treated_contacts())
+        apart, work = without_overlap(self.start, end, found, impact, earlier=self.report.treated_contacts())
+        self.report.note_correction(self.world, end, apart)
+        self.report.clock.count(work)
+        return apart
 
     # ---- impacts
 
@@ -248,7 +284,9 @@ class Interval2D:
                 break
             lying |= more
         if held is not None:
-            self.report.note_rest(some, held.chosen, held.impulse, held.residual)
+            self.holds.append((len(self.report.stages), np.ones(self.world.count)))
+            left = self.h - self.time
+            self.report.note_rest(some, held.chosen, held.impulse, held.residual, state.time, left)
         self.held[who], self.held_since[who] = True, self.time
         self.velocity_before[who] = self.paths.velocity[who]
         self.paths.acceleration[who] = 0.0

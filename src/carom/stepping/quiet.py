@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..contact.advancement import put_gaps_3d
 from ..contact.boundaries import boundary_table
-from ..contact.contact_set import WIDTH, ContactSet, deepest_overlap
-from ..contact.containment import FAST_DISPLACEMENT, NOTED_OVERLAP
+from ..contact.contact_set import FIRST, GAP, SECOND, WIDTH, ContactSet, deepest_overlap, with_room
+from ..contact.containment import FAST_DISPLACEMENT, NOTED_OVERLAP, NOTICED_OVERLAP
 from ..contact.convex_bodies import solid_contacts
 from ..contact.detector import ball_contacts
-from ..contact.motion import FAR_MOTION, displacement_bounds
-from ..contact.pairs import LIST_KEPT, NO_SIDES, Ends, check
+from ..contact.motion import FAR_MOTION, displacement_bounds, meeting_pairs, pair_motions
+from ..contact.pairs import COLUMNS, LIST_KEPT, NO_IMAGE, NO_SIDES, Ends, check
 from ..contact.polygons import polygon_contacts
 from ..kernels import kernel
 from ..problem.assemble import assembled
@@ -30,21 +31,24 @@ from ..solvers.contact import FINE_WORK, Accuracy, solve_small_islands
 from ..solvers.contact_island import CONE, Problem, layout, padded
 from ..solvers.rows import Floats, Ints, speeds
 from ..solvers.thresholds import EXACT_CONTACTS
-from ..world import MESH, Masses, State, Surfaces
-from .drift_safe import FINEST, DriftSafe, farthest, near_contacts, put_bounds
+from ..world import Masses, State, Surfaces
+from .drift_safe import FINEST, ROUNDS, DriftSafe, farthest, near_contacts, put_bounds
 from .impact_stage import approach_speeds
 from .integrator import fall_2d, fall_3d, rotate_all
 from .position_correction import (
+    CONTACT_WORK,
     ERROR,
     EXACT,
+    LOOSE,
     NEAR,
     SHARE_OF_TOLERANCE,
     SLOP,
-    Plan,
+    empty_plan,
     make_plan,
     move_within_energy,
 )
-from .report import NO_WARM_START, Stretch, WarmStart, totals_2d, totals_3d
+from .relaxed_step import NO_DOUBT, SOME_DOUBT, Limits, Relaxed, relaxed_step
+from .report import NO_WARM_START, RestLog, StageImpulses, StepReport, Stretch, WarmStart, totals_2d, totals_3d
 from .resting import (
     Held,
     Interval,
@@ -57,17 +61,23 @@ from .resting import (
     state_problem,
 )
 from .stepper import FEW_CONTACTS_TOLERANCE, MEASURED_OVERLAP, NOISE, Stepper, fastest_component
+from .substepped import LARGEST_GAIN, LARGEST_LIFT, PUSH, SOFT, Substepped
 from .synchronous import Synchronous
 
 MOST_BODIES = 200  # of a world whose quiet steps are made here: in larger ones Python takes a small share of a step
+# The same of a world whose sub-stepped steps are made here; in larger ones threads search contacts.
+MOST_RELAXED_BODIES = 2000
 
 SAFE_OVERLAP = 0.5 * NOTED_OVERLAP  # of balls, relative to the smallest radius: far from where a step must be cut
 LONGEST_PAUSE = 31  # steps after which a world whose steps were not quiet is tried again
 
 NO_SHAPES: Any = ()  # in place of shapes other than balls
 
+REST_WIDTH = WIDTH + 4  # columns of `RestLog.rest`
+
 # Columns of the table of quiet steps; the sums of `report.totals` follow.
-RESTING, RESIDUAL, OVERLAP, SUMS = 0, 1, 2, 3
+CONTACTS, RESTING, ITERATIONS, RESIDUAL, APPLICATIONS, OVERLAP, SUMS = 0, 1, 2, 3, 4, 5, 6
+NO_LIST = -1  # instead of a number of steps: the list of pairs is not complete for the next one
 
 
 class Numbers(NamedTuple):
@@ -91,6 +101,7 @@ class Numbers(NamedTuple):
     has_balls: bool
     bodies: int  # bodies and boundaries together, from which keys of contacts are made
     boundaries: int
+    halves: bool  # whether contacts are searched up to half of that gap, as in sub-stepped steps
 
 
 class Fixed(NamedTuple):
@@ -160,6 +171,21 @@ class QuietSteps:
         self.layout = (
             layout(2, 3 * (dim - 1) if rolls else dim, block, dim - 1) if isinstance(stepper, DriftSafe) else None
         )
+        self.limits, self.friction = None, self.layout
+        if isinstance(stepper, Substepped):
+            self.limits, self.layout = _limits(stepper), None
+
+    @property
+    def relaxed(self) -> Relaxed | None:
+        """What sub-stepped steps need besides; None for other steppers."""
+        if self.limits is None:
+            return None
+        assert isinstance(self.stepper, Substepped)
+        scratch, asked = self.stepper.scratch, self.stepper.response.asked
+        assert self.friction is not None
+        assert asked is not None  # see `quiet_steps`
+        of_contacts = (scratch.body, scratch.data, scratch.impulse, scratch.speeds)
+        return Relaxed(scratch.axes, self.friction, self.limits, asked, *of_contacts, *scratch.bodies[:3])
 
     def steps(self, state: State, most: int) -> Stretch | None:
         """At most so many quiet steps; None if the next step is not quiet, or was not tried.
@@ -169,7 +195,18 @@ class QuietSteps:
         if self.pause:
             self.pause -= 1
             return None
-        began, stepper, n = perf_counter(), self.stepper, len(state.position)
+        if self.limits is not None:
+            return self._relaxed_steps(state, 1)  # the report has the impacts of one step
+        began = perf_counter()
+        made, stage, motion, out = self._made(state, most)
+        self.count += max(made, 0)
+        self.paused = 0 if made > 0 else min(2 * self.paused + 1, LONGEST_PAUSE)
+        self.pause = self.paused if made <= 0 else int(made < most)
+        return self._stretch(state, made, stage, motion, out, perf_counter() - began) if made > 0 else None
+
+    def _made(self, state: State, most: int) -> tuple[int, list[Any], tuple[Floats, ...], Floats]:
+        """Calls the kernel: the number of steps, what the last one has made, all states, and the table of steps."""
+        stepper, n = self.stepper, len(state.position)
         turn = state.orientation.reshape(n, -1)
         start = (state.position, turn, state.velocity)
         motion = tuple([np.empty((most + 1, *array.shape)) for array in start])
@@ -178,11 +215,35 @@ class QuietSteps:
         out, detector = np.empty((most, SUMS + (5 if len(self.axes) == 2 else 8))), stepper.detector
         lists = (detector.pairs.list, detector.pairs.balls, detector.hits)
         warm_start = stepper.warm_start or NO_WARM_START
-        made, *stage = self.make(self.axes, self.layout, self.packed, self.shapes, lists, warm_start, motion, out)
-        self.count += made
-        self.paused = 0 if made else min(2 * self.paused + 1, LONGEST_PAUSE)
-        self.pause = self.paused if not made else int(made < most)
-        return self._stretch(state, made, stage, motion, out, perf_counter() - began) if made else None
+        given = (self.packed, self.shapes, lists, warm_start, motion, out)
+        made, *stage = self.make(self.axes, self.layout, self.relaxed, *given)
+        return made, stage, motion, out
+
+    def _relaxed_steps(self, state: State, most: int) -> Stretch | None:
+        """Sub-stepped steps. A list of pairs that is not complete is made again here."""
+        began, stepper, shape = perf_counter(), self.stepper, state.orientation.shape
+        assert isinstance(stepper, Substepped)
+        made, stage, motion, out = self._made(state, most)
+        if made == NO_LIST:
+            after = State(state.time + stepper.h, state.step, motion[0][1], motion[1][1].reshape(shape), motion[2][1])
+            stepper.detector.update_pairs(state, after, stepper.bounds(state, stepper.h)[1])
+            made, stage, motion, out = self._made(state, most)
+        if made <= 0:
+            return None
+        stepper.scratch.taken(len(stage[0]))  # makes room for as many contacts in the next call
+        stretch = self._stretch(state, made, stage, motion, out, perf_counter() - began)
+        doubt, lengths, unseen = stage[7:10]
+        if doubt:  # of the one step that was made
+            report = stretch.report
+            (report.deepest, report.moved), report.unseen = lengths, unseen
+            stepper._measure_overlap(state, report)
+            if stepper._violation(state, stretch.states[0], report)[0] is not None:
+                return None
+            row = stretch.rows[0]
+            stretch = stretch._replace(rows=[(*row[:8], report.overlap, *row[9:])])
+            report.row = stretch.rows[0]
+        stepper.warm_start, self.count = stretch.report.warm_start, self.count + made
+        return stretch
 
     def _stretch(
         self, start: State, made: int, stage: list[Any], motion: tuple[Floats, ...], out: Floats, seconds: float
@@ -190,20 +251,42 @@ class QuietSteps:
         """The states and rows of the steps, and the report of the last one. Each has its share of the `seconds`."""
         stepper, h, shape = self.stepper, self.stepper.h, start.orientation.shape
         states, rows, number, times = [], [], start.step, (0.0, 0.0, 0.0, 0.0, seconds / made)
-        for k, (resting, residual, overlap, *sums) in enumerate(out[:made].tolist(), 1):
+        for k, (contacts, resting, iterations, residual, rounds, overlap, *sums) in enumerate(out[:made].tolist(), 1):
             number += 1
             states.append(State(number * h, number, motion[0][k], motion[1][k].reshape(shape), motion[2][k]))
-            counts = (0, int(resting), 0, residual, 0, 0)  # contacts and iterations of the law, status, rounds: none
+            counts = (int(contacts), int(resting), int(iterations), residual, 0, int(rounds))  # status: resolved
             rows.append((number, number * h, *counts, overlap, *sums, *times, 1))
         report = stepper.begin()
         report.row = rows[-1]
+        table, chosen, impulse, rest, slowed, *kept = stage
         if stepper.warm_start is not None:
-            table, chosen, impulse, *kept = stage
-            stepper.warm_start = report.warm_start = WarmStart(*kept)
-            if len(chosen):
-                report.note_rest(ContactSet(table, len(self.axes)), chosen, impulse, 0.0)
-                report.residual, report.overlap = rows[-1][5], rows[-1][8]
-        return Stretch(states, rows, report)
+            self._note(report, (table, chosen, impulse, *kept))
+        return Stretch(states, rows, report, RestLog(rest, slowed) if self.limits is None else None)
+
+    def _note(self, report: StepReport, stage: tuple[Any, ...]) -> None:
+        """Adds the impulses of the last step to its report."""
+        table, chosen, impulse, key, push, _, _, _, struck, strike = stage
+        dim, row, begin = len(self.axes), report.row, (report.row[0] - 1) * self.stepper.h
+        report.warm_start, report.near = WarmStart(key, push), ContactSet(table, dim)
+        if len(struck):
+            speeds, time = strike[:, -4:-1].T.copy(), strike[:, -1] + begin
+            given = (strike[:, 0], strike[:, 1:-4], time, None, speeds)
+            report.stages.append(StageImpulses(ContactSet(struck, dim), None, *given))
+        if self.limits is None:
+            self.stepper.warm_start = report.warm_start
+        if len(chosen):
+            report.note_rest(ContactSet(table, dim), chosen, impulse, 0.0, begin, self.stepper.h)
+        report.residual, report.overlap = row[5], row[8]
+
+
+def _limits(stepper: Substepped) -> Limits:
+    """The limits of sub-stepped steps."""
+    exact, scale, least = stepper.exact, stepper.world.length_scale, stepper.containment.least
+    tolerance = min(stepper.tolerance, FEW_CONTACTS_TOLERANCE) if exact else stepper.tolerance
+    rounds, lengths = ROUNDS if exact else 1, (PUSH * scale, SOFT * scale)
+    energies = (LARGEST_LIFT, LARGEST_GAIN, stepper.weight)
+    work = (tolerance, float(stepper.most_work), stepper.substeps)
+    return Limits(rounds, exact, *work, *lengths, *energies, NOTED_OVERLAP * least)
 
 
 def _numbers(stepper: Stepper) -> Numbers:
@@ -212,25 +295,35 @@ def _numbers(stepper: Stepper) -> Numbers:
     margin, wait, keys, scale = 0.0, 0.0, (0, 0), world.length_scale
     if isinstance(stepper, DriftSafe):
         margin, wait, keys = stepper.margin, stepper.wait, stepper.counts
-    overlaps = (MEASURED_OVERLAP * pairs.least, max(stepper.tolerance, FINEST) * scale, SLOP * scale, scale)
+    measured = world.dimension == 3 and not world.shapes.round.all()  # by `quiet_solids`, where it is large
+    deep = (NOTICED_OVERLAP if measured else MEASURED_OVERLAP) * pairs.least
+    overlaps = (deep, max(stepper.tolerance, FINEST) * scale, SLOP * scale, scale)
+    kinds = (bool(world.shapes.round.all()), isinstance(stepper, DriftSafe), stepper.detector.has_balls)
     return Numbers(
         h, stepper.touch, margin, wait, fall, stepper.tolerance, *overlaps, pairs.least, pairs.farthest, pairs.shared,
-        bool(world.shapes.round.all()), isinstance(stepper, DriftSafe), stepper.detector.has_balls, *keys,
+        *kinds, *keys, isinstance(stepper, Substepped),
     )  # fmt: skip
 
 
 def quiet_steps(stepper: Stepper) -> QuietSteps | None:
     """The quiet steps of a stepper; None if it or its world has stages that are not made here."""
     world = stepper.world
-    if type(stepper) not in (Synchronous, DriftSafe) or not 0 < world.count <= MOST_BODIES:
+    most = MOST_RELAXED_BODIES if type(stepper) is Substepped else MOST_BODIES
+    if type(stepper) not in (Synchronous, DriftSafe, Substepped) or not 0 < world.count <= most:
         return None
     moved = world.motions or world.moving_boundaries or world.force is not None or world.periodic is not None
-    if moved or world.potential is not None or (world.dimension == 3 and (world.shapes.kind == MESH).any()):
+    if world.joints is not None:
+        return None
+    if moved or world.potential is not None or world.has_meshes:
         return None
     if "KIN" not in stepper.response.law.claims or stepper.active_set == "swept":
         return None
     if isinstance(stepper, DriftSafe) and (world.restitution_curves or not stepper.keeps_apart):
         return None
+    if isinstance(stepper, Substepped):
+        rolls = world.rolling_friction is not None or world.torsional_friction is not None
+        if rolls or stepper.response.asked is None or getattr(stepper.response.law, "patch_weights", False):
+            return None
     return QuietSteps(stepper)
 
 
@@ -250,12 +343,62 @@ class Stage(NamedTuple):
     chosen: Ints  # (k,) contacts that are held
     impulse: Floats  # (m, r) of all contacts
     warm_start: WarmStart
+    slowed: Floats  # (q, 4) bodies that the removal of overlap has slowed, and the changes of their momenta
+    doubt: int  # whether the step has kept bodies apart (`relaxed_step.py`); as all that follows of sub-stepped steps
+    lengths: tuple[float, float]  # the overlap at the end of the step, and the largest displacement
+    unseen: NDArray[np.bool_]  # (n,) bodies to test; empty for none
+    struck: Floats  # table of the contacts that the law was applied to
+    strike: Floats  # (k, 1 + t) impulses of these
+
+
+@kernel(inline="always")
+def _held(quiet, table, chosen, impulse, warm_start, slowed):
+    """The stage of a step that is not sub-stepped."""
+    return Stage(
+        quiet, table, chosen, impulse, warm_start, slowed, NO_DOUBT, (0.0, 0.0), np.empty(0, np.bool_), table[:0],
+        impulse[:0],
+    )  # fmt: skip
 
 
 @kernel(inline="always")
 def _stage(quiet, warm_start):
     """The stage of a step without held contacts."""
-    return Stage(quiet, np.empty((0, WIDTH)), np.empty(0, np.int64), np.empty((0, 1)), warm_start)
+    return _held(quiet, np.empty((0, WIDTH)), np.empty(0, np.int64), np.empty((0, 1)), warm_start, np.empty((0, 4)))
+
+
+class Log(NamedTuple):
+    """What all steps so far have held (`events.RestLog`), in arrays of which the first rows are in use."""
+
+    rest: Floats  # columns of the table of contacts, three impulses, the number of the step
+    slowed: Floats  # number of the step, and the columns of `Stage.slowed`
+    used: int
+    slowed_used: int
+
+
+@kernel(inline="always")
+def _empty_log():
+    return Log(np.empty((0, REST_WIDTH)), np.empty((0, 5)), 0, 0)
+
+
+@kernel
+def _logged(log, stage, k):
+    """The log with the stage of step k."""
+    rest = with_room(log.rest, log.used, len(stage.chosen))
+    slowed = with_room(log.slowed, log.slowed_used, len(stage.slowed))
+    used, tangents = log.used, min(stage.impulse.shape[1], 3)
+    for i in stage.chosen:
+        row = rest[used]
+        for c in range(WIDTH):
+            row[c] = stage.table[i, c]
+        for c in range(3):
+            row[WIDTH + c] = stage.impulse[i, c] if c < tangents else 0.0
+        row[WIDTH + 3] = k
+        used += 1
+    for j in range(len(stage.slowed)):
+        slowed[log.slowed_used + j, 0] = k
+        for c in range(4):
+            slowed[log.slowed_used + j, 1 + c] = stage.slowed[j, c]
+    return Log(rest, slowed, used, log.slowed_used + len(stage.slowed))
 
 
 # Each makes at most as many steps as `out` has rows, which it writes. It returns their number and the last `Stage`: its
@@ -267,78 +410,118 @@ def _stage(quiet, warm_start):
 
 
 @kernel
-def quiet_balls(axes, lay, packed, shapes, lists, warm_start, motion, out):
+def quiet_balls(axes, lay, relaxed, packed, shapes, lists, warm_start, motion, out):
     """Steps of a world of discs or of spheres."""
-    fixed, stage, made = _unpacked(packed), _stage(True, warm_start), lists[0]
+    fixed, stage, made, log = _unpacked(packed), _stage(True, warm_start), lists[0], _empty_log()
     for k in range(len(out)):
         before, after = _moment(motion, k), _moment(motion, k + 1)
-        listed, bounds = _fly(axes, fixed, made, before, after)
-        if not listed:
-            return _returned(k, stage)
+        near, listed, bounds = _fly(axes, fixed, made, before, after)
+        if not (near and listed):
+            return _returned(NO_LIST if near and k == 0 else k, stage, log)
         ends = _ends(fixed, before, after, bounds[1])
         table = ball_contacts(made.table, 0, len(made.table), ends, fixed.radius, fixed.balls, lists[2])
-        if lay is None:
-            new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+        if relaxed is None:
+            if lay is None:
+                new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+            else:
+                new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+            if not new.quiet or not _balls_apart(axes, fixed, lists, before, after):
+                return _returned(k, stage, log)
+            stage, log = new, _logged(log, new, k)
         else:
-            new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-        if not new.quiet or not _balls_apart(axes, fixed, lists, before, after):
-            return _returned(k, stage)
-        stage = new
-    return _returned(len(out), stage)
+            step = _relax(relaxed, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+            if step.quiet and step.doubt == SOME_DOUBT and _balls_seen_apart(axes, fixed, lists, after):
+                step = _without_doubt(step)
+            if not step.quiet or step.doubt:
+                return _returned(1, step, log) if k == 0 and step.quiet else _returned(k, stage, log)
+            stage = step
+    return _returned(len(out), stage, log)
 
 
 @kernel
-def quiet_polygons(axes, lay, packed, shapes, lists, warm_start, motion, out):
+def quiet_polygons(axes, lay, relaxed, packed, shapes, lists, warm_start, motion, out):
     """Steps of a 2D world with polygons."""
-    fixed, stage, made = _unpacked(packed), _stage(True, warm_start), lists[0]
+    fixed, stage, made, log = _unpacked(packed), _stage(True, warm_start), lists[0], _empty_log()
     for k in range(len(out)):
         before, after = _moment(motion, k), _moment(motion, k + 1)
-        listed, bounds = _fly(axes, fixed, made, before, after)
-        if not listed:
-            return _returned(k, stage)
+        near, listed, bounds = _fly(axes, fixed, made, before, after)
+        if not (near and listed):
+            return _returned(NO_LIST if near and k == 0 else k, stage, log)
         ends = _ends(fixed, before, after, bounds[1])
         table = polygon_contacts(shapes, made.table[lists[1] :], ends, fixed.others)
         if fixed.numbers.has_balls:
             balls = ball_contacts(made.table, 0, lists[1], ends, fixed.radius, fixed.balls, lists[2])
             table = np.concatenate((balls, table))
-        if lay is None:
-            new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+        if relaxed is None:
+            if lay is None:
+                new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+            else:
+                new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+            if not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
+                return _returned(k, stage, log)
+            stage, log = new, _logged(log, new, k)
         else:
-            new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-        if not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
-            return _returned(k, stage)
-        stage = new
-    return _returned(len(out), stage)
+            step = _relax(relaxed, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+            if not step.quiet or step.doubt:
+                return _returned(1, step, log) if k == 0 and step.quiet else _returned(k, stage, log)
+            stage = step
+    return _returned(len(out), stage, log)
 
 
 @kernel
-def quiet_solids(axes, lay, packed, shapes, lists, warm_start, motion, out):
+def quiet_solids(axes, lay, relaxed, packed, shapes, lists, warm_start, motion, out):
     """Steps of a 3D world with other convex shapes than spheres."""
-    fixed, stage, made = _unpacked(packed), _stage(True, warm_start), lists[0]
+    fixed, stage, made, log = _unpacked(packed), _stage(True, warm_start), lists[0], _empty_log()
     for k in range(len(out)):
         before, after = _moment(motion, k), _moment(motion, k + 1)
-        listed, bounds = _fly(axes, fixed, made, before, after)
-        if not listed:
-            return _returned(k, stage)
+        near, listed, bounds = _fly(axes, fixed, made, before, after)
+        if not (near and listed):
+            return _returned(NO_LIST if near and k == 0 else k, stage, log)
         ends = _ends(fixed, before, after, bounds[1])
         table = solid_contacts(shapes, made.table[lists[1] :], ends, fixed.others)
         if fixed.numbers.has_balls:
             balls = ball_contacts(made.table, 0, lists[1], ends, fixed.radius, fixed.balls, lists[2])
             table = np.concatenate((balls, table))
-        if lay is None:
-            new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+        if relaxed is None:
+            if lay is None:
+                new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
+            else:
+                new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+            if new.quiet and out[k, OVERLAP] > MEASURED_OVERLAP * fixed.numbers.least:
+                out[k, OVERLAP] = _measured_overlap(shapes, fixed, new.table, before)
+            deep = out[k, OVERLAP] > fixed.numbers.deep
+            if deep or not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
+                return _returned(k, stage, log)
+            stage, log = new, _logged(log, new, k)
         else:
-            new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-        if not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
-            return _returned(k, stage)
-        stage = new
-    return _returned(len(out), stage)
+            step = _relax(relaxed, fixed, table, bounds, (before, after), stage.warm_start, out[k])
+            if (
+                step.quiet
+                and step.doubt == SOME_DOUBT
+                and _solids_seen_apart(axes, shapes, fixed, lists, after, step.unseen)
+            ):
+                step = _without_doubt(step)
+            if not step.quiet or step.doubt:
+                return _returned(1, step, log) if k == 0 and step.quiet else _returned(k, stage, log)
+            stage = step
+    return _returned(len(out), stage, log)
 
 
 @kernel(inline="always")
-def _returned(made, stage):
+def _without_doubt(step):
+    """The stage of a step that is known to have kept bodies apart."""
+    return Stage(
+        step.quiet, step.table, step.chosen, step.impulse, step.warm_start, step.slowed, NO_DOUBT, step.lengths,
+        step.unseen, step.struck, step.strike,
+    )  # fmt: skip
+
+
+@kernel(inline="always")
+def _returned(made, stage, log):
     """What Python gets; a named tuple would take more time."""
-    return made, stage.table, stage.chosen, stage.impulse, stage.warm_start.key, stage.warm_start.impulse
+    held, kept = (log.rest[: log.used], log.slowed[: log.slowed_used]), stage.warm_start
+    last = (stage.doubt, stage.lengths, stage.unseen, stage.struck, stage.strike)
+    return made, stage.table, stage.chosen, stage.impulse, *held, kept.key, kept.impulse, *last
 
 
 @kernel(inline="always")
@@ -346,9 +529,9 @@ def _unpacked(packed):
     """What is packed, as `Fixed`; numbers are in the order of `Numbers`, and three more."""
     x, marks, lengths, c = packed.numbers, packed.marks, packed.lengths, packed.coefficients
     pull, root = packed.vectors[0], packed.vectors[1]
-    masses = Masses(lengths[5], packed.inertia, root, marks[3], marks[4], packed.gravity, int(x[20]))
-    surfaces = Surfaces(packed.material, packed.boundary_material, c[0], c[1:], int(x[18]), int(x[19]))
-    sizes = (x[12] != 0.0, x[13] != 0.0, x[14] != 0.0, x[15] != 0.0, int(x[16]), int(x[17]))
+    masses = Masses(lengths[5], packed.inertia, root, marks[3], marks[4], packed.gravity, int(x[21]))
+    surfaces = Surfaces(packed.material, packed.boundary_material, c[0], c[1:], int(x[19]), int(x[20]))
+    sizes = (x[12] != 0.0, x[13] != 0.0, x[14] != 0.0, x[15] != 0.0, int(x[16]), int(x[17]), x[18] != 0.0)
     numbers = Numbers(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], *sizes)
     bodies = (lengths[0], marks[0], lengths[1], lengths[2], lengths[3], lengths[4], pull, marks[1], marks[2])
     return Fixed(masses, surfaces, *bodies, packed.boundary, packed.center, packed.boundary_velocity, numbers)
@@ -371,7 +554,8 @@ def _ends(fixed, before, after, margins):
 
 @kernel(inline="always")
 def _fly(axes, fixed, made, before, after):
-    """Moves the bodies freely; whether all pairs that may touch are in the list, and the bounds of `put_bounds`."""
+    """Moves the bodies freely; whether they do not move far, whether all pairs that may touch are in the list, and the
+    bounds of `put_bounds`."""
     numbers, none, bounds = fixed.numbers, np.zeros(len(fixed.radius)), np.empty((2, len(fixed.radius)))
     after.position[:] = before.position
     after.orientation[:] = before.orientation
@@ -384,12 +568,14 @@ def _fly(axes, fixed, made, before, after):
     if numbers.holds:
         gained = np.full(1, numbers.gained)
         put_bounds(before.velocity, gained, fixed.arm, fixed.reach, len(axes), numbers.h, numbers.margin, bounds)
+    for b in range(len(fixed.radius) if numbers.halves else 0):
+        bounds[1, b] = 0.5 * (bounds[1, b] + numbers.margin)
     near = True
     if len(axes) == 3:
         _, _, moved = _displacements(fixed, before, after, numbers.shared)
         near = moved <= 0.5 * FAR_MOTION * numbers.least
     kept = check(axes, made, after.position, bounds[1], none, numbers.shared, numbers.farthest) == LIST_KEPT
-    return near and kept, bounds
+    return near, kept, bounds
 
 
 @kernel(inline="always")
@@ -400,10 +586,24 @@ def _displacements(fixed, before, after, relative):
     )
 
 
+@kernel
+def _relax(relaxed, fixed, table, bounds, moments, warm_start, row):
+    """The stage of a sub-stepped step. Writes its end, and the row of the step."""
+    step = relaxed_step(relaxed, fixed, table, bounds, moments, warm_start)
+    law = step.law
+    row[CONTACTS], row[RESTING], row[ITERATIONS] = law.contacts, len(step.chosen), law.iterations
+    row[RESIDUAL], row[APPLICATIONS], row[OVERLAP] = step.residual, law.rounds, step.overlap
+    _put_totals(fixed.masses, moments[1], row[SUMS:])
+    return Stage(
+        step.made, step.table, step.chosen, step.total, WarmStart(step.key, step.kept), np.empty((0, 4)), step.doubt,
+        (step.deepest, step.moved), step.unseen, law.table, law.impulse,
+    )  # fmt: skip
+
+
 @kernel(inline="always")
 def _unheld(axes, fixed, table, moments, warm_start, row):
     """The stage of a step that finds the contacts `table`, without a resting solve. Writes the row of the step."""
-    row[RESTING], row[RESIDUAL], row[OVERLAP] = 0.0, 0.0, 0.0
+    row[:SUMS] = 0.0
     quiet = not len(table) or _opens(axes, fixed, table, moments[0], row)
     _put_totals(fixed.masses, moments[1], row[SUMS:])
     return _stage(quiet, warm_start)
@@ -414,7 +614,8 @@ def _contact(axes, lay, fixed, table, bounds, moments, warm_start, row):
     """The same with a resting solve."""
     numbers, near = fixed.numbers, np.empty(len(table), np.int64)
     count, overlap = near_contacts(table, bounds[1], numbers.margin, near)
-    row[RESTING], row[RESIDUAL], row[OVERLAP] = 0.0, 0.0, max(0.0, overlap)  # and not -0.0
+    row[:SUMS] = 0.0
+    row[OVERLAP] = max(0.0, overlap)  # and not -0.0
     table = table[near[:count]] if count < len(table) else table
     if count and row[OVERLAP] <= numbers.deep:
         stage = _hold(axes, lay, fixed, table, bounds[0], moments, warm_start, row)
@@ -454,14 +655,70 @@ def _balls_apart(axes, fixed, lists, before, after):
     """The same for balls, which may also have moved farther, if they hardly overlap at the end."""
     if _apart(fixed, before, after, False):
         return True
+    return _apart(fixed, before, after, True) and _balls_seen_apart(axes, fixed, lists, after)
+
+
+@kernel
+def _balls_seen_apart(axes, fixed, lists, after):
+    """Whether balls hardly overlap in a state for which the list of pairs is complete."""
     made, numbers, none = lists[0], fixed.numbers, np.zeros(len(fixed.radius))
-    if not _apart(fixed, before, after, True):
-        return False
     if check(axes, made, after.position, none, none, numbers.shared, numbers.farthest) != LIST_KEPT:
         return False
     ends = _ends(fixed, after, after, none)
     table = ball_contacts(made.table, 0, len(made.table), ends, fixed.radius, fixed.balls, lists[2])
     return deepest_overlap(table) <= SAFE_OVERLAP * numbers.least
+
+
+@kernel
+def _solids_seen_apart(axes, shapes, fixed, lists, after, unseen):
+    """Whether no body of `unseen` (n,) overlaps another or a boundary by much, as `Containment._overlapping`."""
+    made, numbers, none, place = lists[0], fixed.numbers, np.zeros(len(fixed.radius)), after.position
+    if check(axes, made, place, none, none, numbers.shared, numbers.farthest) != LIST_KEPT:
+        return False
+    chosen = np.where(unseen, np.inf, 0.0)  # bodies at rest: only chosen ones
+    pairs = meeting_pairs(made.table, NO_SIDES, place, place, chosen, fixed.radius, fixed.inner, NOTED_OVERLAP)
+    turn, m, limit = after.orientation, len(pairs), np.empty(len(pairs))
+    motions = pair_motions(fixed.is_round, made.table[pairs], NO_SIDES, place, place, turn, turn, 0.0)[0]
+    for k in range(m):
+        limit[k] = -NOTED_OVERLAP * min(fixed.inner[motions.owner[k]], fixed.inner[motions.owner[m + k]])
+    gap = np.empty(m)
+    put_gaps_3d(shapes, motions, np.arange(m), limit, gap)
+    ends, deep = _ends(fixed, after, after, none), False
+    for k in range(m):
+        deep = deep or gap[k] < limit[k]
+    bounded = solid_contacts(shapes, made.table[:0], ends, fixed.others & unseen)
+    if numbers.has_balls:
+        balls = ball_contacts(made.table, 0, 0, ends, fixed.radius, fixed.balls & unseen, lists[2])
+        bounded = np.concatenate((balls, bounded))
+    return not deep and deepest_overlap(bounded) <= NOTED_OVERLAP * numbers.least
+
+
+@kernel
+def _measured_overlap(shapes, fixed, table, start):
+    """The deepest overlap of the pairs of a table of contacts, a length, as `Containment.overlap_of`."""
+    deepest, result, limit = 0.0, 0.0, 0.0
+    for i in range(len(table)):
+        deepest = min(deepest, table[i, GAP])
+        if table[i, SECOND] < 0.0:
+            result = max(result, -table[i, GAP])
+    limit = 0.5 * deepest
+    for _ in range(2):
+        pairs, m = np.zeros((len(table), COLUMNS), np.int32), 0
+        for i in range(len(table) if limit < 0.0 else 0):
+            a, b = np.int32(table[i, FIRST]), np.int32(table[i, SECOND])
+            # Contacts of a pair follow each other.
+            if b >= 0 and table[i, GAP] <= limit and (m == 0 or a != pairs[m - 1, 0] or b != pairs[m - 1, 1]):
+                pairs[m, 0], pairs[m, 1], pairs[m, 2] = a, b, NO_IMAGE
+                m += 1
+        if m:
+            place, turn, gap = start.position, start.orientation, np.empty(m)
+            motions = pair_motions(fixed.is_round, pairs[:m], NO_SIDES, place, place, turn, turn, 0.0)[0]
+            put_gaps_3d(shapes, motions, np.arange(m), np.zeros(m), gap)
+            result = max(result, -gap.min())
+        if result >= -limit:
+            break
+        limit = -0.5 * result
+    return result
 
 
 @kernel(inline="always")
@@ -489,7 +746,7 @@ def _hold(axes, lay, fixed, table, slow, moments, warm_start, row):
     count, closes = begin_resting(rows, problem, problem.closing, problem.start, some, impulse)
     few = count <= EXACT_CONTACTS
     tolerance = (min(numbers.tolerance, FEW_CONTACTS_TOLERANCE) if few else numbers.tolerance) * scale
-    accuracy = Accuracy(tolerance, max(tolerance, numbers.tolerance * scale), FINE_WORK, 0)
+    accuracy = Accuracy(tolerance, max(tolerance, numbers.tolerance * scale), FINE_WORK, 0, np.inf)
     velocity, residual, solved, some = problem.falling, 0.0, True, some[:count]
     if closes:
         given = Problem(rows.body, rows.val, problem.base, rows.bound, np.zeros(m))
@@ -499,20 +756,37 @@ def _hold(axes, lay, fixed, table, slow, moments, warm_start, row):
         return _stage(False, warm_start)
     key, push, force = some[:0], np.empty((0, 1)), np.zeros(m)
     if closes:
-        held = Held(some, problem.falling, impulse, velocity, residual, 0)
+        held = Held(some, problem.falling, impulse, velocity, residual, 0, 0.0)
         _move_held(rows, held, interval, fixed.masses, moments)
         row[RESTING], row[RESIDUAL] = count, residual / scale if residual > 0.0 else 0.0
         key, push = keep(table, problem.keys, impulse, some, len(axes))
         for i in range(m):
             force[i] = impulse[i, 0] / h
-    quiet = row[RESIDUAL] <= numbers.tolerance
+    quiet, slowed = row[RESIDUAL] <= numbers.tolerance, np.empty((0, 4))
     if quiet and row[OVERLAP] > numbers.slop:
-        quiet = _remove_overlap(lay, fixed, table, rows, bodies, force, moments, row[OVERLAP])
+        moved = after.velocity.copy()
+        quiet = _remove_overlap(lay, fixed, table, rows, bodies, (force, restitution), moments, row[OVERLAP])
+        slowed = _slowed(fixed.masses, moved, after.velocity, len(axes))
     if quiet and not numbers.all_round:
         moved = farthest(after.velocity, fixed.arm, len(axes), h, bodies)
         allowed = numbers.curved
         quiet = row[OVERLAP] <= allowed and moved * moved <= 2.0 * allowed * numbers.length_scale
-    return Stage(quiet, table, some if closes else some[:0], impulse, WarmStart(key, push))
+    return _held(quiet, table, some if closes else some[:0], impulse, WarmStart(key, push), slowed)
+
+
+@kernel
+def _slowed(masses, before, after, dim):
+    """The rows of `Stage.slowed` for velocities (n, d) before and after the removal of overlap."""
+    out, count = np.zeros((len(before), 4)), 0
+    for b in range(len(before)):
+        changed = False
+        for c in range(dim if masses.free[b] else 0):
+            out[count, 1 + c] = masses.mass[b] * (after[b, c] - before[b, c])
+            changed = changed or out[count, 1 + c] != 0.0
+        if changed:
+            out[count, 0] = b
+            count += 1
+    return out[:count]
 
 
 @kernel(inline="always")
@@ -533,22 +807,26 @@ def _solved(lay, rows, given, some, velocity, impulse, accuracy):
 
 
 @kernel
-def _remove_overlap(lay, fixed, table, rows, bodies, force, moments, deepest):
-    """Removes overlap as `without_overlap` does; False if a large island is left."""
+def _remove_overlap(lay, fixed, table, rows, bodies, contacts, moments, deepest):
+    """Removes overlap as `without_overlap` does; False if a large island is left, or one in free flight."""
     masses, (before, after), (m, n) = fixed.masses, moments, (len(table), len(fixed.radius))
     many, scale, dim = m > EXACT_CONTACTS, fixed.numbers.length_scale, len(masses.gravity)
     slop = (max(SLOP, SHARE_OF_TOLERANCE * fixed.numbers.tolerance) if many else SLOP) * scale
     if deepest <= slop:
         return True
-    plan = Plan(np.empty(m, np.int64), np.zeros_like(rows.base), np.empty(n, np.int64), np.zeros((2, n)))
+    plan = empty_plan(m, n, rows.base.shape[1])
     motion = (before.position, before.velocity, after.position, after.velocity)
-    count = make_plan(table, np.empty((0, WIDTH)), force, masses, motion, (slop, NEAR * deepest, 1.0), plan)
+    lengths = (slop, NEAR * deepest, 1.0, LOOSE * scale)
+    count = make_plan(table, np.empty((0, WIDTH)), contacts, masses, motion, lengths, plan)
     if not count:
         return True
+    if plan.loose.any():
+        return False
     apart = Problem(rows.body, rows.val, plan.base, np.zeros_like(rows.bound), np.zeros(m))
     still, none = np.zeros((len(rows.touch_ptr) - 1, after.velocity.shape[1])), np.zeros_like(rows.base)
     tolerance = ERROR * deepest if many else EXACT * slop
-    x, _, solved = _solved(lay, rows, apart, plan.near[:count], still, none, Accuracy(tolerance, tolerance, 0.0, 0))
+    accuracy = Accuracy(tolerance, tolerance, 0.0, 0, CONTACT_WORK * count)
+    x, _, solved = _solved(lay, rows, apart, plan.near[:count], still, none, accuracy)
     move = np.zeros_like(after.velocity)
     move_within_energy(x, bodies, plan, masses, move, after.velocity)
     for b in range(n):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -23,7 +23,10 @@ PHASES = ("detect", "assemble", "impact", "rest", "move")  # phases of a step wh
 STATUSES = ("resolved", "finished_inelastically", "infeasible", "not_converged")  # of an impact, with codes 0 to 3
 
 # Work of a stage besides the iterations of the law, in multiplications, and that of a search for contacts in stages.
-STAGE_WORK, STAGE_WORK_PER_BODY, SEARCH_STAGES = 800.0, 400.0, {2: 1.0, 3: 20.0}
+STAGE_WORK, STAGE_WORK_PER_BODY, SEARCH_STAGES = 800.0, 400.0, {2: 1.0, 3: 5.0}
+MESH_SEARCH = 3.0  # factor of a search in worlds with meshes
+SEARCH_AT_ENDS = 0.5  # work of a search for contacts at the end of a motion alone, relative to one that is swept
+SOLVER_WORK = 0.05  # of a multiplication in loops of the contact solver: the others include what is around them
 
 # Names of columns of the table of steps, and the shape of one friction impulse (a number or a vector), by dimension.
 MOMENTUM = {2: ("momentum_x", "momentum_y"), 3: ("momentum_x", "momentum_y", "momentum_z")}
@@ -79,6 +82,11 @@ class StageImpulses(NamedTuple):
     chosen: Ints | None  # (k,) contacts on which they act; None for all
     normal: Floats  # (k,), or (m,) for all contacts found
     tangent: Floats | None  # (k, t) or (m, t) along the tangents; None without friction
+    time: float | Floats = 0.0  # when they act, or from when on contacts are held; one for all, or (k,)
+    duration: float | Floats | None = None  # for which contacts are held; None for an impact
+    speeds: Floats | None = None  # (3, k) normal speeds before and after an impact, and the energy lost
+    status: int = 0  # of the law; index into STATUSES
+    in_sequence: bool = False  # whether each contact is an impact by itself, one after the other
 
     @property
     def contacts(self) -> ContactSet:
@@ -89,6 +97,15 @@ class StageImpulses(NamedTuple):
         """Those of the `values` that belong to the contacts on which the impulses act."""
         return values if self.chosen is None or len(values) == len(self.chosen) else values[self.chosen]
 
+    def all_rows(self) -> Floats:
+        """(k, 3) impulses along the normal and two tangents; zero where there are none."""
+        normal = self.of_contacts(self.normal)
+        out = np.zeros((len(normal), 3))
+        out[:, 0] = normal
+        if self.tangent is not None:
+            out[:, 1 : 1 + self.tangent.shape[1]] = self.of_contacts(self.tangent)
+        return out
+
 
 class WarmStart(NamedTuple):
     """Impulses of the resting contacts of the last step, from which the next resting solve starts (`resting.py`)."""
@@ -98,6 +115,19 @@ class WarmStart(NamedTuple):
 
 
 NO_WARM_START = WarmStart(np.empty(0, np.int64), np.empty((0, 1)))
+LARGEST_WARM_START = 1e100  # impulse: the squares of larger ones, which no run has, are beyond the range of a float64
+
+
+def check_warm_start(kept: WarmStart, world: World) -> None:
+    """Raises ProblemError unless the arrays can be the warm start of a step of the world."""
+    key, impulse = kept
+    rolls = world.rolling_friction is not None or world.torsional_friction is not None
+    needed = 1 if world.dimension == 2 else 8 if rolls else 4  # columns of 3D friction, as `resting.keep` writes them
+    good = key.dtype == np.int64 and key.ndim == 1 and impulse.dtype == np.float64 and impulse.ndim == 2
+    good = good and len(key) == len(impulse) and (impulse.shape[1] == 1 or impulse.shape[1] >= needed)
+    if not (good and bool((np.abs(impulse) <= LARGEST_WARM_START).all())):
+        found = f"{impulse.dtype} of shape {impulse.shape} for keys {key.dtype} of shape {key.shape}"
+        raise ProblemError("checkpoint.rest_impulse", found, "finite impulses, one row for each contact at rest")
 
 
 class Clock:
@@ -111,16 +141,32 @@ class Clock:
     def __init__(self, world: World) -> None:
         self.stage = STAGE_WORK + STAGE_WORK_PER_BODY * world.count
         self.search = SEARCH_STAGES[world.dimension] * self.stage
+        if world.has_meshes:
+            self.search *= MESH_SEARCH
         self.seconds = dict.fromkeys(PHASES, 0.0)
         self.last = perf_counter()
         self.work = 0.0  # in multiplications
 
-    def lap(self, phase: str) -> None:
-        """Ends a phase."""
+    def lap(self, phase: str, searches: float = 1.0) -> None:
+        """Ends a phase, in which so many searches for contacts were made."""
         now = perf_counter()
         self.seconds[phase] += now - self.last
         self.last = now
-        self.work += self.search if phase == "detect" else self.stage
+        self.work += searches * self.search if phase == "detect" else self.stage
+
+    def count(self, multiplications: float) -> None:
+        """Adds the work of the contact solver."""
+        self.work += SOLVER_WORK * multiplications
+
+
+class RestLog(NamedTuple):
+    """The contacts at rest in several steps, and the bodies that removals of overlap have slowed.
+
+    Steps are numbered from 0.
+    """
+
+    rest: Floats  # (k, WIDTH + 4) columns of the table of contacts, impulses along normal and tangents, the step
+    slowed: Floats  # (q, 5) the step, the body, and the change of its momentum, a vector
 
 
 class Stretch(NamedTuple):
@@ -129,6 +175,7 @@ class Stretch(NamedTuple):
     states: Sequence[State]
     rows: Sequence[tuple[Any, ...]]
     report: Any  # a StepReport, or that of another engine
+    resting: RestLog | None = None  # contacts at rest in all steps, where the report has those of the last step only
 
 
 @dataclass(slots=True, eq=False)
@@ -157,6 +204,8 @@ class StepReport:
     deepest: float = np.inf  # overlap at the end, as far as the stages know it; a length
     moved: float = np.inf  # largest displacement of any body, if `unseen` is known
     unseen: np.ndarray | None = None  # (n,) bodies that may overlap others more than `deepest`
+    # Times at which removals of overlap have slowed bodies, and the changes (n, D) of their momenta.
+    corrections: list[tuple[float, Floats]] = field(default_factory=list)
     row: tuple[Any, ...] = ()  # of the table of steps, once the step is finished
 
     def following(self, part: float) -> StepReport:
@@ -188,12 +237,22 @@ class StepReport:
         if status != RESOLVED:
             self.status = STATUSES.index(worse(STATUSES[self.status], status))
 
-    def note_rest(self, found: ContactSet, chosen: Ints, impulse: Floats, residual: float) -> None:
-        """Records the answer of a resting solve: impulses (m, r), and the residual, a speed."""
+    def note_rest(
+        self, found: ContactSet, chosen: Ints, impulse: Floats, residual: float, time: float, duration: float
+    ) -> None:
+        """Records the answer of a resting solve: impulses (m, r), the residual, a speed, and the time of holding."""
         self.resting += len(chosen)
         self.note_residual(residual)
         tangent = impulse[:, 1 : self.dimension] if impulse.shape[1] > 1 else None
-        self.stages.append(StageImpulses(found, chosen, impulse[:, 0], tangent))
+        self.stages.append(StageImpulses(found, chosen, impulse[:, 0], tangent, time, duration))
+
+    def note_correction(self, world: World, before: State, after: State) -> None:
+        """Records what a removal of overlap has taken from the momenta of bodies."""
+        if after is not before:
+            dim = self.dimension
+            change = (after.velocity[:, :dim] - before.velocity[:, :dim]) * (world.mass * world.free)[:, None]
+            if change.any():
+                self.corrections.append((before.time, change))
 
     # ---- results
 
@@ -243,7 +302,7 @@ class StepReport:
 
 def combined(first: StepReport, second: StepReport) -> StepReport:
     """The report of two sub-steps, of which `second` follows `first`: counts add up, errors are the worst of both."""
-    if first.substeps == 0:
+    if first.substeps == 0 and not first.stages:
         return second
     return StepReport(
         first.dimension,
@@ -260,6 +319,7 @@ def combined(first: StepReport, second: StepReport) -> StepReport:
         first.substeps + second.substeps,
         max(first.overlap, second.overlap),
         relaxed=max(first.relaxed, second.relaxed),
+        corrections=first.corrections + second.corrections,
     )
 
 
@@ -284,6 +344,10 @@ def totals(world: World, state: State) -> Floats:
             got = "numbers that are not finite" if energy.shape == world.mass.shape else f"shape {energy.shape}"
             raise ProblemError("potential", got, f"one finite energy for each of {world.count} bodies")
         out[1] += energy[world.free].sum()
+    if world.joints is not None:
+        from .jointed import spring_energy  # late: few worlds have joints
+
+        out[1] += spring_energy(world, state)
     return out
 
 

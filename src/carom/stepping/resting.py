@@ -18,7 +18,7 @@ from ..geometry.vectors import Vec3, dot, to_local, to_world
 from ..kernels import kernel, lean
 from ..problem.assemble import tangents_of
 from ..solvers.contact import Accuracy, solve_contact
-from ..solvers.islands import body_islands, islands
+from ..solvers.islands import anchored, body_islands, islands
 from ..solvers.rows import FRICTION, Floats, Ints, Rows, row_speed
 from ..world import State, World
 from .report import NO_WARM_START, WarmStart
@@ -71,6 +71,7 @@ class Held(NamedTuple):
     velocity: Floats  # (n, d) whitened velocity after the impulses
     residual: float  # a speed
     iterations: int
+    work: float  # of the solver, in multiplications
 
 
 def solve_resting(
@@ -86,7 +87,7 @@ def solve_resting(
         return None
     some, held = some[:count], Rows(rows.body, rows.val, problem.base, *rows[3:])
     answer = solve_contact(held, some, problem.falling, impulse, accuracy)
-    return Held(some, problem.falling, impulse, answer.velocity, answer.residual, answer.iterations)
+    return Held(some, problem.falling, impulse, answer.velocity, answer.residual, answer.iterations, answer.work)
 
 
 @kernel
@@ -255,11 +256,14 @@ def held_motion(world: World, start: State, end: State, rows: Rows, held: Held, 
     """The state `end` of free motion with other poses and velocities for the bodies that a resting solve holds.
 
     They move at their new velocity, steady ones at or near the mean of the old and the new one. Bodies with an impact
-    in the interval are held from its time on.
+    in the interval are held from its time on. Islands that touch nothing fixed fall as free bodies do.
     """
     begin = (start.position, start.orientation, start.velocity)
     out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
-    (held_3d if world.block == 6 else held_2d)(rows, held, interval, world.masses, begin, out)
+    masses = world.masses
+    if world.force is not None or world.joints is not None:  # bodies in flight are not on parabolas
+        masses = masses._replace(gravity=np.zeros(world.dimension))
+    (held_3d if world.block == 6 else held_2d)(rows, held, interval, masses, begin, out)
     return State(end.time, end.step, *out)
 
 
@@ -269,14 +273,14 @@ def pushed_bodies(rows, held):
     out = np.zeros(len(held.velocity), np.bool_)
     for i in held.chosen:
         if held.impulse[i, 0] > 0.0:
-            for side in range(2):
+            for side in range(rows.body.shape[1]):
                 if rows.body[i, side] >= 0:
                     out[rows.body[i, side]] = True
     return out
 
 
 @kernel
-def _shares(rows, held, interval):
+def body_shares(rows, held, interval):
     """How the n bodies that take part move: FREE without a normal impulse, else at `v1 + share (v0 - v1) / 2`."""
     pushed = pushed_bodies(rows, held)
     out = _steady_shares(rows, held, interval, pushed)
@@ -336,6 +340,36 @@ def _steady_shares(rows, held, interval, pushed):
     return out
 
 
+@kernel
+def _falls(rows, held, interval, masses, shares):
+    """Factors (n,) of gravity by which bodies of islands in free flight must move less than at their new velocities.
+
+    The center of mass of such an island is on its parabola then, as if its bodies did not push each other; all bodies
+    of the island move together, so that no gap changes. The energy changes by `p . v1 - |p|^2 / 2` for impulses p.
+    """
+    n, h, out = len(shares), interval.h, np.zeros(len(shares))
+    pushing, count = np.empty(len(held.chosen), np.int64), 0
+    for i in held.chosen:
+        if held.impulse[i, 0] > 0.0:
+            pushing[count] = i
+            count += 1
+    found = islands(rows.body, pushing[:count], np.empty(n, np.int64), np.empty(n, np.int64))
+    fixed = anchored(rows.body, found)
+    if fixed.all():
+        return out
+    island, sums = body_islands(rows.body, found, n), np.zeros((len(fixed), 2))
+    for j in range(n):
+        if island[j] >= 0 and not fixed[island[j]]:
+            b = _number(interval.bodies, j)
+            left = h - interval.time[b] if len(interval.time) else h
+            sums[island[j], 0] += masses.mass[b] * 0.5 * (1.0 - shares[j]) * left * left
+            sums[island[j], 1] += masses.mass[b]
+    for j in range(n):
+        if island[j] >= 0 and not fixed[island[j]]:
+            out[j] = sums[island[j], 0] / sums[island[j], 1]
+    return out
+
+
 @kernel(inline="always")
 def _new_velocity(masses, held, velocity, j, b, c):
     """Component c of the velocity of body b, which is number j of those that take part, after the impulses."""
@@ -356,7 +390,8 @@ def _impact_shift(interval, masses, old, new, b, c):
 @kernel
 def held_2d(rows, held, interval, masses, start, out):
     """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate."""
-    shares, h = _shares(rows, held, interval), interval.h
+    shares, h = body_shares(rows, held, interval), interval.h
+    falls = _falls(rows, held, interval, masses, shares)
     position0, turn0, velocity0 = start
     position, turn, velocity = out
     dim, d = position.shape[1], velocity.shape[1]
@@ -371,6 +406,8 @@ def held_2d(rows, held, interval, masses, start, out):
             velocity[b, c] = new
             if c < dim:
                 position[b, c] = position0[b, c] + shift + h * mean
+                if falls[j] > 0.0:
+                    position[b, c] -= falls[j] * masses.gravity[c]
             else:
                 turn[b] = turn0[b] + shift + h * mean
 
@@ -383,13 +420,15 @@ def held_3d(rows, held, interval, masses, start, out):
     after another spin: the spin must stay the same vector of the world. For equal moments this leaves the energy
     unchanged.
     """
-    scratch = np.empty(6), np.empty(4), np.empty(3)
-    _put_held_3d(_shares(rows, held, interval), held, interval, masses, start, out, scratch)
+    scratch, shares = (np.empty(6), np.empty(4), np.empty(3)), body_shares(rows, held, interval)
+    falls = _falls(rows, held, interval, masses, shares)
+    _put_held_3d((shares, falls), held, interval, masses, start, out, scratch)
 
 
 @lean
-def _put_held_3d(shares, held, interval, masses, start, out, scratch):
-    """As `held_3d`; `scratch` are a motion (6,), a quaternion and a vector."""
+def _put_held_3d(ways, held, interval, masses, start, out, scratch):
+    """As `held_3d`; `ways` are shares and falls, `scratch` a motion (6,), a quaternion and a vector."""
+    shares, falls = ways
     (position0, turn0, velocity0), (position, turn, velocity), h = start, out, interval.h
     shift, other, spin = scratch
     for j in range(len(shares)):
@@ -404,6 +443,8 @@ def _put_held_3d(shares, held, interval, masses, start, out, scratch):
             v[c], shift[c] = new, _impact_shift(interval, masses, old[c], new, b, c)
             if c < 3:
                 position[b, c] = position0[b, c] + h * (new + half * (old[c] - new))
+                if falls[j] > 0.0:
+                    position[b, c] -= falls[j] * masses.gravity[c]
         left = h
         if len(interval.time) and interval.time[b] > 0.0:
             for c in range(3):

@@ -36,11 +36,23 @@ from ..solvers.rows import Floats, Ints, row_speed
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
 from .integrator import end_of_step, free_motion
-from .report import Clock, StageImpulses, StepReport, Stretch, WarmStart, combined, step_table, totals
+from .report import (
+    STATUSES,
+    Clock,
+    StageImpulses,
+    StepReport,
+    Stretch,
+    WarmStart,
+    check_warm_start,
+    combined,
+    step_table,
+    totals,
+)
 
 if TYPE_CHECKING:
     from .quiet import QuietSteps
 
+NO_TANGENTS = np.empty((0, 0))
 TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy
 NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
@@ -60,6 +72,7 @@ MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 # sub-steps that do not keep bodies apart are no longer cut.
 STEP_WORK, STEP_WORK_PER_BODY, CUTTING_WORK = 4e7, 8e5, 2.0
 BARELY_SPENT = 1.0 + 1e-9  # of that bound: more than it
+ATTEMPT_WORK = 4e4  # of a sub-step that is tried, besides its stages: Python and the test of containment
 
 
 # Gain of energy, relative to what the start of a run and its moving boundaries explain, at which a run under a law that
@@ -123,10 +136,11 @@ class Stepper:
         return {} if self.warm_start is None else {f"rest_{k}": v for k, v in self.warm_start._asdict().items()}
 
     def remember(self, memory: dict[str, np.ndarray]) -> None:
-        """Restores the arrays of a checkpoint."""
-        if self.warm_start is not None and "rest_key" in memory:
-            key, impulse = memory["rest_key"], memory["rest_impulse"]
-            self.warm_start = WarmStart(np.array(key, np.int64), np.array(impulse, np.float64))
+        """Restores the arrays of a checkpoint, which may be those of a stranger's file."""
+        if self.warm_start is not None and {"rest_key", "rest_impulse"} <= memory.keys():
+            kept = WarmStart(memory["rest_key"], memory["rest_impulse"])
+            check_warm_start(kept, self.world)
+            self.warm_start = WarmStart(kept.key.copy(), kept.impulse.copy())
 
     # ---- stages of a step
 
@@ -170,13 +184,18 @@ class Stepper:
     def collide(self, state: State, found: ContactSet, impact: Assembly, report: StepReport) -> State:
         """The state with the velocities after the impact of all contacts under the law."""
         report.scale = max(report.scale, fastest_speed(impact.rows, impact.velocity))
-        result = self.resolve(impact.contacts, found, None, report)
-        return State(
-            state.time, state.step, state.position, state.orientation, velocity_after(impact, result, state.velocity)
-        )
+        _, after = self.resolve(impact.contacts, found, None, state.time, report)
+        velocity = impact.unwhitened(after, state.velocity)
+        return State(state.time, state.step, state.position, state.orientation, velocity)
 
-    def resolve(self, contacts: Contacts, found: ContactSet, chosen: Ints | None, report: StepReport) -> Impulses:
-        """The impulses of an impact under the law; `contacts` are the contacts `chosen` of `found`, or all of them."""
+    def resolve(
+        self, contacts: Contacts, found: ContactSet, chosen: Ints | None, time: float | Floats, report: StepReport
+    ) -> tuple[Impulses, Floats]:
+        """The impulses of an impact under the law, and the whitened velocities (n, d) after it.
+
+        `contacts` are the contacts `chosen` of `found`, or all of them; `time` is when they are struck, together or
+        each one.
+        """
         fastest = contacts.fastest()
         if not (report.pushed or report.stages):  # bodies fall until the time of the first impact
             report.scale = max(report.scale, fastest)
@@ -186,10 +205,14 @@ class Stepper:
         work = report.clock.work + result.iterations * self.response.law.iteration_work(contacts.count)
         # An application of the law that exceeds the bound does not use up the work that is left for cutting.
         report.clock.work = work if spent else min(work, BARELY_SPENT * self.most_work)
-        stage = StageImpulses(found, chosen, result.normal, result.tangent)
+        after = contacts.after(result.normal, result.tangent)
+        tangent = NO_TANGENTS if result.tangent is None else np.ascontiguousarray(result.tangent)
+        about = speeds_and_energy(contacts.rows, contacts.velocity, after, result.normal, tangent)
+        code = STATUSES.index(result.status)
+        stage = StageImpulses(found, chosen, result.normal, result.tangent, time, None, about, code)
         report.note_impact(stage, result, fastest, self.tolerance)
         report.clock.lap("impact")
-        return result
+        return result, after
 
     def allowed(self, report: StepReport, count: int, found: int = 0) -> float:
         """The speed of approach or slip that a stage with `count` of the `found` contacts of the step may leave.
@@ -272,9 +295,25 @@ def fastest_component(velocity, dimension):
     return top
 
 
-def velocity_after(impact: Assembly, result: Impulses, velocity: Floats) -> Floats:
-    """Velocities (n, d) of all bodies after the impulses."""
-    return impact.unwhitened(impact.contacts.after(result.normal, result.tangent), velocity)
+@kernel
+def speeds_and_energy(rows, before, after, normal, tangent):
+    """(3, m) normal speeds before and after an impact, and the kinetic energy that it has lost at each contact.
+
+    The energy changes by `z . (u- + u+) / 2`, for impulses z and speeds u along the rows of the contact.
+    """
+    out = np.empty((3, len(normal)))
+    for i in range(len(normal)):
+        if normal[i] == 0.0:  # no event
+            out[0, i], out[1, i], out[2, i] = 0.0, 0.0, 0.0
+            continue
+        base = rows.base[i, 0]
+        out[0, i], out[1, i] = row_speed(rows, before, i, 0) + base, row_speed(rows, after, i, 0) + base
+        work = normal[i] * (out[0, i] + out[1, i])
+        for k in range(min(tangent.shape[1], rows.base.shape[1] - 1)):  # without friction there are no such rows
+            slip = row_speed(rows, before, i, 1 + k) + row_speed(rows, after, i, 1 + k) + 2.0 * rows.base[i, 1 + k]
+            work += tangent[i, k] * slip
+        out[2, i] = -0.5 * work
+    return out
 
 
 class Contained(Stepper):
@@ -302,6 +341,7 @@ class Contained(Stepper):
         `so_far` is the report of the sub-steps before; the one of all is returned, with the number of attempts.
         """
         report, attempts = so_far.following(h / self.h), attempts + 1
+        report.clock.work += ATTEMPT_WORK
         end = self.advance(start, h, report)
         self._measure_overlap(start, report)
         missed = report.residual > self.tolerance and h / self.h > RETRIED and report.clock.work <= self.most_work

@@ -34,7 +34,7 @@ from ..solvers.substeps import Records, Substeps
 from ..world import State, World
 from .closing_contacts import approach, involved, keep_near, moved_unseen, predict
 from .drift_safe import NO_GAPS, ROUNDS, Ahead, DriftSafe, _approach
-from .impact_stage import change_velocity, struck_bodies
+from .impact_stage import change_velocity, contact_times, struck_bodies
 from .integrator import accelerations, displaced, prescribed
 from .relaxation import (
     Scratch,
@@ -71,6 +71,8 @@ class Substepped(DriftSafe):
         count = self.substeps
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_SUBSTEPS:
             raise ProblemError("substeps", count, f"a whole number from 1 to {MOST_SUBSTEPS}")
+        if world.joints is not None:
+            raise ProblemError("stepper", self.name, "drift_safe, synchronous or time_of_impact: the scene has joints")
         super().__init__(world, response, step)
         self.exact = world.count <= EXACT_BODIES
         self.scratch = Scratch(world.dimension, world.count)
@@ -175,10 +177,10 @@ class Substepped(DriftSafe):
         if len(struck.contacts):
             part, _ = self._at_impact(part, impact, state, flight, struck, table)
         contacts = impact.subset(whole, struck.velocity)
-        result = self.resolve(contacts, part, None, report)
+        time = start.time + contact_times(rows.body, struck.time, whole)
+        result, after = self.resolve(contacts, part, None, time, report)
         if not result.normal.any():  # all approach is within the tolerance
             return ahead, False
-        after = contacts.after(result.normal, result.tangent)
         change_velocity(rows, state, flight, struck, after, table, NO_GAPS, pull)
         shift = np.zeros_like(start.velocity) if ahead.shift is None else ahead.shift
         times = np.zeros(self.world.count) if ahead.time is None else ahead.time.copy()
@@ -208,8 +210,8 @@ class Substepped(DriftSafe):
         else:
             relaxed_motion_3d(world.masses, self.scratch.bodies, ahead.h, begin, out)
         chosen = np.flatnonzero(records.total[:, 0])
-        report.note_rest(found, chosen, records.total, 0.0)
-        report.warm_start = kept(found, keys, Held(chosen, self.none, records.impulse, self.none, 0.0, 0))
+        report.note_rest(found, chosen, records.total, 0.0, start.time, ahead.h)
+        report.warm_start = kept(found, keys, Held(chosen, self.none, records.impulse, self.none, 0.0, 0, 0.0))
         report.clock.lap("rest")
         return State(end.time, end.step, *out)
 
@@ -229,6 +231,7 @@ class Substepped(DriftSafe):
         (depth, residual, lift), (gain, kinetic, work, square) = known, energies
         gain -= min(lift, LARGEST_LIFT * (kinetic + self.weight)) + LARGEST_GAIN * (kinetic + self.weight)
         if gain > 0.0:
+            gain *= 1.0 + 2.0 * (LARGEST_LIFT + LARGEST_GAIN)  # the kinetic energy of the bound falls as well
             # K falls by `part work - part^2 square / 2` if the share `part` of all impulses is taken back.
             root = work * work - 2.0 * square * gain
             if push > 0.0 or root < 0.0 or work <= 0.0:

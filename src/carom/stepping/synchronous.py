@@ -39,7 +39,8 @@ class Synchronous(Stepper):
         super().__init__(world, response, step)
         self.active_set = "end" if world.dimension == 2 else "crossing"
         # Contacts of round bodies do not depend on their orientation: they rotate once, with the velocity after impact.
-        self.turns_late = world.block == 6 and world.force is None and bool(world.shapes.round.all())
+        steady = world.force is None and world.joints is None
+        self.turns_late = world.block == 6 and steady and bool(world.shapes.round.all())
 
     def find(self, before: State, after: State, margin: float | Floats, report: StepReport) -> ContactSet:
         """The active contacts of the step from `before` to `after`."""

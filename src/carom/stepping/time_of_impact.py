@@ -1,6 +1,7 @@
 """The time-of-impact step: from one impact to the next, each resolved when and where it occurs (Tang 2014, sec. 2).
 
-`Interval2D` has the motion from impact to impact in 2D; that in 3D is the drift-safe step, divided at every impact.
+Worlds of discs or spheres are event-driven (`event_driven.py`). For other bodies, and where balls rest, `Interval2D`
+has the motion from impact to impact in 2D; that in 3D is the drift-safe step, divided at every impact.
 """
 
 from __future__ import annotations
@@ -15,19 +16,22 @@ from ..contact.motion import displacements
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
 from ..solvers.rows import Floats
+from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import State, World
 from .drift_safe import Ahead, DriftSafe
+from .event_driven import LAW_REPEATS, EventDriven, is_event_driven
 from .integrator import free_motion, prescribed
-from .report import StepReport
+from .report import SEARCH_AT_ENDS, StepReport
+from .stepper import FEW_CONTACTS_TOLERANCE
 
 IMPACTS_PER_STEP = 200  # bound on the number of impacts per step, plus ...
 IMPACTS_PER_BODY = 4  # ... this many for each body
+EVENT_DRIVEN_FACTOR = 200  # times as many impacts in the compiled loop, which takes microseconds for each
 # Sub-steps shorter than this fraction of a step are drift-safe steps: bodies that overlap and still approach have no
 # time of impact.
 SHORTEST = 0.02
 # In 3D:
 NO_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
-LAW_REPEATS = 8  # applications of the law to one impact
 MOST_SEARCH_ITERATIONS = 40  # of the search for one impact
 CLEARANCE = 0.25  # motion, in half widths of the thinnest body, within which no two bodies pass through each other
 SMALLEST_SEARCH_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
@@ -60,6 +64,11 @@ class TimeOfImpact(DriftSafe):
     Bodies do not pass through bodies or boundaries, however fast they move. All contacts that touch the bodies of an
     impact are resolved with it, so that a cradle or a rack is struck as a whole.
 
+    Discs and spheres under gravity alone are event-driven (`EventDriven`), at a few microseconds per impact, until they
+    come to rest: a contact that gravity closes, and that bounces for less than a fifth of a step (a fiftieth where no
+    contact dissipates energy), is left with the rest of the step to the motion below, which also is that of other
+    bodies.
+
     In 2D (`Interval2D`) bodies move on parabolas between impacts; a force function is taken as constant from one impact
     to the next; scripted bodies and boundaries move straight within a step. Bounces of less than a fifth of a step (a
     fiftieth where no contact dissipates energy) are taken for rest: such contacts are held, without restitution and
@@ -71,10 +80,10 @@ class TimeOfImpact(DriftSafe):
     through each other are found by the swept test (`contact.swept`). A held body moves as the resting solve determines,
     and meets others at the end of the step at the latest.
 
-    After 200 + 4 n impacts in one step (in 2D at most 30,000), or when the step has done the work that it may do, the
-    rest of it is a drift-safe step, in 2D a synchronous step if nothing is held. `rounds` is the number of impacts of
-    the step; it is one above the bound if the bound was reached. For piles use `drift_safe`: here every small impact on
-    a pile is an impact of the whole pile.
+    After 200 + 4 n impacts in one step (in 2D at most 30,000; event-driven 200 times as many), or when the step has
+    done the work that it may do, the rest of it is a drift-safe step, in 2D a synchronous step if nothing is held.
+    `rounds` is the number of impacts of the step; it is one above the bound if the bound was reached. For piles use
+    `drift_safe`: here every small impact on a pile is an impact of the whole pile.
     """
 
     name: ClassVar[str] = "time_of_impact"
@@ -84,13 +93,32 @@ class TimeOfImpact(DriftSafe):
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
         self.interval: Interval
-        if world.dimension == 2:
+        if world.dimension == 2 and world.joints is None:  # bodies move on parabolas
             from .interval_2d import Interval2D
 
             self.interval = Interval2D(self)
         else:
             self.interval = Interval3D(self)
         self.bound = min(IMPACTS_PER_STEP + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
+        self.events = EventDriven(self) if is_event_driven(world, response) else None
+
+    def step(self, state: State) -> tuple[State, StepReport]:
+        if self.events is None:
+            return super().step(state)
+        self.watch(state)
+        report, bound = self.begin(), EVENT_DRIVEN_FACTOR * self.bound
+        end, left = self.events.advance(state, self.h, int(bound), report)
+        if left > NO_TIME * self.h:
+            if left == self.h:
+                report.substeps = 0
+            end, report, _ = self._contained(end, left, report, 0)
+        return self.finish(end, state.step + 1, report)
+
+    def allowed(self, report: StepReport, count: int, found: int = 0) -> float:
+        """As in other steps, but all impacts of balls with up to EXACT_CONTACTS contacts are solved to rounding."""
+        if self.events is not None and count <= EXACT_CONTACTS:
+            return min(self.tolerance, FEW_CONTACTS_TOLERANCE) * report.scale
+        return super().allowed(report, count, found)
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
         if h < SHORTEST * self.h or report.clock.work > self.most_work:
@@ -174,8 +202,8 @@ class Interval3D:
     def _advance(self) -> None:
         """Moves to the next impact or the end of the step, with resting contacts held."""
         s, report = self.stepper, self.report
-        time = self.search.next_impact(self.start, self.left, self.slow)
-        report.clock.lap("detect")
+        time, iterations = self.search.next_impact(self.start, self.left, self.slow)
+        report.clock.lap("detect", 1.0 + SEARCH_AT_ENDS * iterations)
         self.left -= time
         end = s.move(self.start, time, report)
         found = s.find(self.start, end, s.margin, report)
@@ -213,8 +241,8 @@ class ImpactSearch:
         found = self.detector.find(state, self.move(state, short), TOUCH_MARGIN * self.touch)
         return found.take(found.gap <= TOUCH_MARGIN * self.touch)
 
-    def next_impact(self, start: State, interval: float, slow: Floats) -> float:
-        """Time from `start` until the next impact, at most `interval`.
+    def next_impact(self, start: State, interval: float, slow: Floats) -> tuple[float, int]:
+        """Time from `start` until the next impact, at most `interval`, and the iterations of the search.
 
         The bracket lies between a time without an impact and one at which a gap has closed. The next guess is the
         earliest root of the gaps, taken as linear in time, until a gap is as small as that of touching bodies. Only
@@ -223,12 +251,12 @@ class ImpactSearch:
         end = self.move(start, interval)
         closed = self._closed(start, end, slow, self.detector.find(start, end, self.margin))
         if closed is None:
-            return interval
+            return interval, 0
         low, high, time = 0.0, interval, interval * closed[0]
         most = self._farthest(start, end)
         if most > CLEARANCE * self.thinnest:
             high = min(high, time + CLEARANCE * self.thinnest / most * interval)
-        for _ in range(MOST_SEARCH_ITERATIONS):
+        for iteration in range(MOST_SEARCH_ITERATIONS):
             if high - low <= NO_TIME * interval:
                 break
             least = SMALLEST_SEARCH_STEP * (high - low)
@@ -240,12 +268,12 @@ class ImpactSearch:
                 time = 0.5 * (low + high)
                 continue
             if abs(closed[1]) <= self.touch:
-                return time
+                return time, iteration + 1
             if closed[1] > 0.0:
                 low, time = time, time * closed[0]
             else:
                 high, time = time, time * closed[0]
-        return high if low == 0.0 else low
+        return high if low == 0.0 else low, iteration + 1
 
     def _farthest(self, start: State, end: State) -> float:
         """Largest displacement of any point of a body."""

@@ -50,39 +50,54 @@ class Flight(NamedTuple):
 
 # ---- where bodies are
 
-# Kernels per contact are inlined: to pass the arrays of `Flight` and `Approach` costs twice as much as they compute.
+
+class Path(NamedTuple):
+    """Free motion of the center of a body: at time t of a step `start + root (shift + t velocity) + t^2 / 2 gravity`.
+
+    The product is taken for each component. A body that impulses do not move has root 1 and neither shift nor gravity.
+    """
+
+    start: Vec3
+    root: Vec3
+    shift: Vec3
+    velocity: Vec3
+    gravity: Vec3
 
 
-@kernel(inline="always")
-def _coordinate(flight, approach, b, j, t, c):
-    """Coordinate c of body b at a time; j is its number among those that take part, -1 if impulses do not move it."""
-    root = flight.masses.root[b, c]
+@lean
+def _path_component(flight, velocity, shift, b, j, c):
+    """The numbers of a `Path` along axis c; j is the number of body b among those that take part, -1 for none."""
+    if c >= flight.position.shape[1]:
+        return 0.0, 0.0, 0.0, 0.0, 0.0
+    start, root = flight.position[b, c], flight.masses.root[b, c]
     if j < 0 or root == 0.0:
-        return flight.position[b, c] + t * flight.velocity[b, c]
-    moved = root * (approach.shift[j, c] + t * approach.velocity[j, c])
-    return flight.position[b, c] + (moved + 0.5 * t * t * flight.masses.gravity[c])
+        return start, 1.0, 0.0, flight.velocity[b, c], 0.0
+    return start, root, shift[j, c], velocity[j, c], flight.masses.gravity[c]
 
 
-@kernel(inline="always")
-def place_at(flight, approach, b, j, t):
+@lean
+def _path_of(flight, velocity, shift, b, j):
+    """The path of a body, with the whitened `velocity` and `shift` of those that take part."""
+    x = _path_component(flight, velocity, shift, b, j, 0)
+    y = _path_component(flight, velocity, shift, b, j, 1)
+    z = _path_component(flight, velocity, shift, b, j, 2)
+    start, root, move = Vec3(x[0], y[0], z[0]), Vec3(x[1], y[1], z[1]), Vec3(x[2], y[2], z[2])
+    return Path(start, root, move, Vec3(x[3], y[3], z[3]), Vec3(x[4], y[4], z[4]))
+
+
+@lean
+def _place_at(path, t):
     """The center of a body at a time of the step."""
-    z = _coordinate(flight, approach, b, j, t, 2) if flight.position.shape[1] == 3 else 0.0
-    return Vec3(_coordinate(flight, approach, b, j, t, 0), _coordinate(flight, approach, b, j, t, 1), z)
+    half, moved = 0.5 * t * t, path.shift + t * path.velocity
+    scaled = Vec3(path.root.x * moved.x, path.root.y * moved.y, path.root.z * moved.z)
+    return path.start + (scaled + half * path.gravity)
 
 
-@kernel(inline="always")
-def _component(flight, approach, b, j, t, c):
-    root = flight.masses.root[b, c]
-    if j < 0 or root == 0.0:
-        return flight.velocity[b, c]
-    return root * approach.velocity[j, c] + t * flight.masses.gravity[c]
-
-
-@kernel(inline="always")
-def velocity_at(flight, approach, b, j, t):
+@lean
+def _velocity_at(path, t):
     """The velocity of the center of a body at a time of the step."""
-    z = _component(flight, approach, b, j, t, 2) if flight.position.shape[1] == 3 else 0.0
-    return Vec3(_component(flight, approach, b, j, t, 0), _component(flight, approach, b, j, t, 1), z)
+    root, v = path.root, path.velocity
+    return Vec3(root.x * v.x, root.y * v.y, root.z * v.z) + t * path.gravity
 
 
 # ---- when contacts close
@@ -109,17 +124,39 @@ def is_ball_contact(flight, who):
     return flight.is_round[who.first] and (who.second < 0 or flight.is_round[who.second])
 
 
-@kernel(inline="always")
-def _apart(flight, approach, table, i, who, t):
-    """The vector from the center of the first ball to that of the second one, or of its periodic image."""
-    a = place_at(flight, approach, who.first, who.one, t)
-    b = place_at(flight, approach, who.second, who.other, t)
+class Meeting(NamedTuple):
+    """The motion of the balls of a contact, of a ball and a boundary if `boundary` is not -1."""
+
+    first: Path
+    second: Path  # that of the first one for a boundary
+    radius: float  # of the first ball
+    other: float  # of the second one, 0 for a boundary
+    offset: Vec3  # of the periodic image of the second ball
+    drift: Vec3  # velocity of that image
+    normal: Vec3  # where the geometry has none
+    boundary: int
+
+
+@lean
+def meeting_of(flight, velocity, shift, table, i, who):
+    """The motion of the balls of contact i, with the whitened `velocity` and `shift` of bodies that take part."""
+    first = _path_of(flight, velocity, shift, who.first, who.one)
+    normal, none, r = vector(table, i, NORMAL), Vec3(0.0, 0.0, 0.0), flight.radius[who.first]
+    if who.second < 0:
+        return Meeting(first, first, r, 0.0, none, none, normal, -1 - who.second)
+    second, other = _path_of(flight, velocity, shift, who.second, who.other), flight.radius[who.second]
     if table.shape[1] > WIDTH:
-        b = b + vector(table, i, OFFSET) + t * vector(table, i, DRIFT)
-    return b - a
+        return Meeting(first, second, r, other, vector(table, i, OFFSET), vector(table, i, DRIFT), normal, -1)
+    return Meeting(first, second, r, other, none, none, normal, -1)
 
 
-@kernel
+@lean
+def _apart(meeting, t):
+    """The vector from the center of the first ball to that of the second one, or of its periodic image."""
+    return _place_at(meeting.second, t) + meeting.offset + t * meeting.drift - _place_at(meeting.first, t)
+
+
+@lean
 def boundary_gap(flight, k, p, t):
     """Distance of a point from boundary k at a time of the step, and the unit normal from the point to it.
 
@@ -146,7 +183,7 @@ def _rotated(a, turn):
     return c * a + s * cross(axis, a) + ((1.0 - c) * dot(axis, a)) * axis
 
 
-@kernel
+@lean
 def _boundary_velocity(flight, k, p, t):
     """The velocity of the point of boundary k that is at p at a time."""
     moving = flight.boundary_velocity[k]
@@ -158,41 +195,40 @@ def _boundary_velocity(flight, k, p, t):
     return velocity + cross(Vec3(moving[3], moving[4], moving[5]), arm)
 
 
-@kernel(inline="always")
-def gap_and_rate(flight, approach, table, i, who, t):
-    """The gap of a contact of balls at a time of the step, its rate of change, and the normal."""
-    r = flight.radius[who.first]
-    if who.second >= 0:
-        d = _apart(flight, approach, table, i, who, t)
-        w = velocity_at(flight, approach, who.second, who.other, t)
-        w = w - velocity_at(flight, approach, who.first, who.one, t)
-        if table.shape[1] > WIDTH:
-            w = w + vector(table, i, DRIFT)
-        distance = norm(d)
-        normal = d / distance if distance > 0.0 else vector(table, i, NORMAL)
-        return distance - r - flight.radius[who.second], dot(normal, w), normal
-    k = -1 - who.second
-    p = place_at(flight, approach, who.first, who.one, t)
-    gap, normal = boundary_gap(flight, k, p, t)
+@lean
+def _gap_of_balls(meeting, t):
+    """The gap of two balls at a time of the step, and its rate of change."""
+    d = _apart(meeting, t)
+    w = _velocity_at(meeting.second, t) - _velocity_at(meeting.first, t) + meeting.drift
+    distance = norm(d)
+    normal = d / distance if distance > 0.0 else meeting.normal
+    return distance - meeting.radius - meeting.other, dot(normal, w)
+
+
+@lean
+def _gap_of_boundary(flight, meeting, t):
+    """The same of a ball and a boundary."""
+    p = _place_at(meeting.first, t)
+    gap, normal = boundary_gap(flight, meeting.boundary, p, t)
     if dot(normal, normal) == 0.0:
-        normal = vector(table, i, NORMAL)
-    w = _boundary_velocity(flight, k, p, t) - velocity_at(flight, approach, who.first, who.one, t)
-    return gap - r, dot(normal, w), normal
+        normal = meeting.normal
+    w = _boundary_velocity(flight, meeting.boundary, p, t) - _velocity_at(meeting.first, t)
+    return gap - meeting.radius, dot(normal, w)
 
 
-@kernel
-def ball_closing(flight, approach, table, i, who, last, guess):
+@lean
+def ball_closing(flight, meeting, who, last, guess):
     """The time from `last` on at which a contact of balls closes, at most h; h if it does not close.
 
     Two balls that fall alike touch at the root of a quadratic. Otherwise it is the start of Newton's method, for
     boundaries `guess` is. A contact that overlaps at the time `last` closes when it is as deep again.
     """
-    h, t = flight.h, guess
-    level = min(gap_and_rate(flight, approach, table, i, who, last)[0], 0.0)
-    if who.second >= 0:
-        d = _apart(flight, approach, table, i, who, last)
-        w = (_apart(flight, approach, table, i, who, h) - d) / max(h - last, SETTLED * h)  # mean velocity
-        reach = flight.radius[who.first] + flight.radius[who.second]
+    h, t, wall = flight.h, guess, meeting.boundary >= 0
+    level = min((_gap_of_boundary(flight, meeting, last) if wall else _gap_of_balls(meeting, last))[0], 0.0)
+    if not wall:
+        d = _apart(meeting, last)
+        w = (_apart(meeting, h) - d) / max(h - last, SETTLED * h)  # mean velocity
+        reach = meeting.radius + meeting.other
         along, outside, square = dot(d, w), dot(d, d) - reach * reach, dot(w, w)
         root = along * along - square * max(outside, 0.0)
         if who.one >= 0 and who.other >= 0:
@@ -200,7 +236,7 @@ def ball_closing(flight, approach, table, i, who, last, guess):
         if outside > 0.0 and along < 0.0 <= root:
             t = min(last + outside / (np.sqrt(root) - along), h)
     for _ in range(NEWTON_ITERATIONS):
-        gap, rate, _ = gap_and_rate(flight, approach, table, i, who, t)
+        gap, rate = _gap_of_boundary(flight, meeting, t) if wall else _gap_of_balls(meeting, t)
         if rate >= 0.0:  # beyond the deepest overlap, or an overlap that opens
             break
         change = min(max(t - (gap - level) / rate, last), h) - t
@@ -223,22 +259,19 @@ def may_be_wrong(table, boundaries, approach, i):
     return boundaries[-1 - second, KIND] != PLANE
 
 
-@lean(inline="always")
-def ball_gap_ahead(flight, approach, table, body, i, last):
-    """The predicted gap of a contact: of balls that at the end of free motion, or the deepest overlap of two balls that
-    pass through each other on the way from the time `last` on; of others that which the row gives."""
-    who, h = course_of(table, body, i), flight.h
-    if not is_ball_contact(flight, who):
-        return approach.predicted[i]
-    gap = gap_and_rate(flight, approach, table, i, who, h)[0]
-    if who.second < 0:
-        return gap
-    d = _apart(flight, approach, table, i, who, last)
-    w = _apart(flight, approach, table, i, who, h) - d
+@lean
+def ball_gap_ahead(flight, meeting, last):
+    """The predicted gap of a contact of balls: at the end of free motion, or the deepest overlap of two balls that pass
+    through each other on the way from the time `last` on."""
+    h = flight.h
+    if meeting.boundary >= 0:
+        return _gap_of_boundary(flight, meeting, h)[0]
+    gap, d = _gap_of_balls(meeting, h)[0], _apart(meeting, last)
+    w = _apart(meeting, h) - d
     square, along = dot(w, w), dot(d, w)
     if along >= 0.0 or -along >= square:  # nearest at one of the ends
         return gap
-    nearest = norm(d - (along / square) * w) - flight.radius[who.first] - flight.radius[who.second]
+    nearest = norm(d - (along / square) * w) - meeting.radius - meeting.other
     return min(gap, nearest) if nearest < 0.0 else gap
 
 

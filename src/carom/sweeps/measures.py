@@ -127,6 +127,17 @@ def _contact_number(run: Trajectory) -> float:
     return float(numbers[run.world.free].mean())
 
 
+def _impacts(run: Trajectory) -> tuple[float, float, float]:
+    """Rate of the impacts, the energy that they have lost, and the largest impulse of one; those not listed count."""
+    if run.events is None or run.unlisted_events is None:
+        raise ProblemError("measure", "a run without events", "a run that records them")
+    found, rest = run.events.impacts, run.unlisted_events
+    span = run.last.time - float(run.time[0])
+    rate = (len(found) + int(rest.counts[0])) / span if span > 0.0 else 0.0
+    largest = max(_largest(np.linalg.norm(found.impulse, axis=1)), rest.largest)
+    return rate, float(found["energy"].sum()) + rest.energy, largest
+
+
 def _demon(run: Trajectory) -> float:
     return float(runs.sides(run).fuller[-1])
 
@@ -230,6 +241,9 @@ MEASURES: dict[str, Measure] = {
     "contacts": Measure(lambda run: float(run.steps["contacts"].mean()), "mean number per step that the law treated"),
     "max_contacts": Measure(lambda run: int(run.steps["contacts"].max()), "largest number per step"),
     "iterations": Measure(lambda run: float(run.steps["iterations"].mean()), "of the law, mean per step"),
+    "impact_rate": Measure(lambda run: _impacts(run)[0], "impacts per unit of time"),
+    "impact_energy": Measure(lambda run: _impacts(run)[1], "kinetic energy that all impacts have lost"),
+    "largest_impulse": Measure(lambda run: _impacts(run)[2], "of any impact"),
     "spread": Measure(lambda run: float(runs.spread(run)[-1]), "rms distance from the centroid at the end"),
     "symmetry_error": Measure(
         lambda run: _largest(runs.symmetry_error(run)),

@@ -85,6 +85,7 @@ def collapse(
         steps=count("steps", steps, MOST_STEPS),
         frame_every=count("frame_every", frame_every),
         impulses=flag("impulses", impulses),
+        events="all" if impulses else "none",
     )
     start = np.zeros((tower.count, 3))
     if velocity is not None:

@@ -20,9 +20,10 @@ from ..hdf5 import SIGNATURE, Structure, check_structure, superblock
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
 from ..settings import WHOLE_STEP, Settings
-from ..stepping.report import FRICTION_SHAPE, step_table
+from ..stepping.report import step_table
 from ..world import State, World
 from .checkpoint import Checkpoints, current
+from .events import FIRST_ROWS, stored_table
 from .journal import HEAD, USER_BLOCK, try_alone
 from .safe_file import SafeFile, open_safely
 from .series import Series, store_array
@@ -32,13 +33,14 @@ FORMAT = "carom trajectory"
 # 2: boundary_* arrays in place of wall_*, column residual in place of certificate. 3: setting tolerance; one column
 # residual, that of the whole step, relative to the same speed as the tolerance, in place of residual and rest_residual.
 # 4: a user block with identity and number of commits, text of fixed length, checksums of the header and of checkpoints;
-# column substeps.
-VERSION = 4
+# column substeps. 5: /events in place of /impulses, which had those of the step before each frame only.
+VERSION = 5
+READABLE = (4, 5)
 HASH = "S64"
 ORIENTATION = {2: "angle", 3: "orientation"}  # the dataset of orientations, by dimension
 SPINS: dict[int, int | slice] = {2: 2, 3: slice(3, 6)}  # components of velocities that are spins, by dimension
 LONGEST_NAME = 1000  # characters of the name of the scene in the attributes; all of it is in /scene
-IMPULSES = ("first", "second", "point", "normal", "normal_impulse", "tangent_impulse")
+IMPULSES = ("first", "second", "point", "normal", "normal_impulse", "tangent_impulse")  # of format 4
 
 
 def create_file(safe: SafeFile, scene: Scene, world: World, state: State, settings: Settings) -> h5py.File:
@@ -74,10 +76,6 @@ def _remove_last_frame(file: h5py.File) -> None:
     frames = len(file["frames/step"]) - 1
     for dataset in file["frames"].values():
         dataset.resize(frames, axis=0)
-    if "impulses" in file:
-        file["impulses/ptr"].resize(frames, axis=0)
-        for name in IMPULSES:
-            file["impulses"][name].resize(int(file["impulses/ptr"][-1]), axis=0)
 
 
 def _write_checksum(safe: SafeFile, file: h5py.File) -> None:
@@ -108,8 +106,8 @@ def _write_header(file: h5py.File, scene: Scene, world: World, state: State, set
     _write_world(file.create_group("world"), world)
     _create_frames(file.create_group("frames"), world, state, settings)
     Series.create(file, "steps", (), step_table(world.dimension), settings.steps + 1)
-    if settings.impulses:
-        _create_impulses(file.create_group("impulses"), world, settings)
+    if settings.events != "none":
+        Series.create(file, "events", (), stored_table(world.dimension), FIRST_ROWS)
     Checkpoints.create(file.create_group("checkpoint"), state)
 
 
@@ -175,15 +173,6 @@ def _create_frames(group: h5py.Group, world: World, state: State, settings: Sett
     if moving(world):
         row = (len(world.boundary_motions), velocity_components(dim))
         Series.create(group, "boundary_pose", row, np.float64, count)
-
-
-def _create_impulses(group: h5py.Group, world: World, settings: Settings) -> None:
-    Series.create(group, "ptr", (), np.int64, expected_frames(settings))
-    vector = (world.dimension,)
-    shapes = {"point": vector, "normal": vector, "tangent_impulse": FRICTION_SHAPE[world.dimension]}
-    for name in IMPULSES:
-        row = shapes.get(name, ())
-        Series.create(group, name, row, np.int64 if name in ("first", "second") else np.float64)
 
 
 def moving(world: World) -> bool:
@@ -291,9 +280,10 @@ def check_file(file: h5py.File, path: Path | None, structure: Structure) -> None
             version = int(version) if isinstance(version, np.integer) else 0
         if name != FORMAT:
             raise problem(path, "this HDF5 file is not a trajectory of Carom; `carom run` writes them")
-        if version != VERSION:
+        if version not in READABLE:
             advice = "use that version, or run the scene again" if version < VERSION else "upgrade Carom"
-            text = f"written by Carom {writer} in format {version}; this version reads {VERSION}; {advice}"
+            readable = f"{READABLE[0]} to {READABLE[-1]}"
+            text = f"written by Carom {writer} in format {version}; this version reads {readable}; {advice}"
             raise problem(path, text)
         with reading(path):
             if text_of(file.attrs["checksum"]) != structure.digest:
@@ -326,6 +316,8 @@ def _check_tables(file: h5py.File) -> None:
         raise ValueError("a dataset of the frames is missing")
     if "impulses" in file and file["impulses/ptr"].shape != (record["frames"],):
         raise ValueError("the impulses do not fit the checkpoint")
+    if "events" in file and (file["events"].dtype != stored_table(dimension) or file["events"].ndim != 1):
+        raise ValueError("the table of events is not one of this version")
     finished, at_end = file.attrs["finished"], text_of(file.attrs["state_hash"])
     if (int(finished), at_end) not in ((0, ""), (1, text_of(record["state_hash"]))):
         raise ValueError("the end of the run does not fit the checkpoint")
@@ -334,7 +326,10 @@ def _check_tables(file: h5py.File) -> None:
 def _check_settings(file: h5py.File) -> None:
     """Raises ProblemError for settings that are none, and ValueError unless they fit the rest of the file."""
     settings, record = read_settings(file), current(file["checkpoint"])[0]
-    if text_of(file.attrs["law"]) != settings.law or settings.impulses != ("impulses" in file):
+    old, recorded = int(file.attrs["version"]) < VERSION, settings.events != "none"
+    fits = settings.impulses == ("impulses" in file) if old else recorded == ("events" in file)
+    fits &= old or not settings.impulses or settings.events == "all"
+    if text_of(file.attrs["law"]) != settings.law or not fits:
         raise ValueError("its settings do not fit its content")
     number, time = int(record["step"]), float(record["time"])
     if not (0 <= number <= settings.steps and abs(time - number * settings.step) <= WHOLE_STEP * settings.step):

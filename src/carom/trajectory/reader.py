@@ -22,6 +22,17 @@ from ..shown import NOTEBOOK, Shown
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, ContactImpulses
 from ..world import State, World
 from . import checkpoint
+from .events import (
+    Events,
+    Unlisted,
+    as_table,
+    check_rows,
+    impulses_between,
+    listed_count,
+    open_events,
+    unlisted_of,
+    unpacked,
+)
 from .format import (
     IMPULSES,
     ORIENTATION,
@@ -210,18 +221,55 @@ class Trajectory(Shown):
         """The states of all frames, one at a time."""
         return (self.frame(i) for i in range(len(self)))
 
-    def impulses(self, index: int) -> ContactImpulses | None:
-        """Contact impulses of the step that ends at a frame; None if the run did not record them.
+    # ---- events
 
-        Impulses of the steps between two frames are not recorded: `settings.recorded_impulses` says how many steps are.
+    @cached_property
+    def events(self) -> Events | None:
+        """The table of events, ordered by time: every impact, and every period of resting contact with its impulse.
+
+        None if the run did not record events. Periods that had not ended at the end of the run are included. Events
+        beyond the budget of the run are in `unlisted_events`.
         """
-        if "impulses" not in self._file:
+        if "events" not in self._file:
             return None
-        i = range(len(self))[index]
         with self._reading():
-            group = self._file["impulses"]
-            start, stop = (int(group["ptr"][i - 1]) if i else 0), int(group["ptr"][i])
-            return ContactImpulses(**{name: group[name][start:stop] for name in IMPULSES})
+            stored, memory, walls = self._file["events"][()], self._memory, len(self.geometry["boundary_kind"])
+            if len(stored) != listed_count(memory):
+                raise ValueError("the table of events does not fit the checkpoint")
+            check_rows(stored, self.count, walls, self.last)
+            left = open_events(memory, self.count, walls, self.last)
+            return as_table(unpacked(np.concatenate([stored, left]), self.dimension), self.dimension)
+
+    @cached_property
+    def unlisted_events(self) -> Unlisted | None:
+        """Sums of the events that the budget of the run did not allow to list; None if events were not recorded."""
+        if "events" not in self._file:
+            return None
+        with self._reading():
+            return unlisted_of(self._memory, self.count, self.dimension)
+
+    def impulses(self, index: int) -> ContactImpulses | None:
+        """Contact impulses of the time from the frame before to this one; None if the run did not record events.
+
+        They are exact if the run was recorded with `impulses`. Otherwise that of a period of rest that goes on for
+        longer is distributed evenly over the period. Files of format 4 have those of the step before the frame only.
+        """
+        i = range(len(self))[index]
+        if "impulses" in self._file:
+            with self._reading():
+                group = self._file["impulses"]
+                start, stop = (int(group["ptr"][i - 1]) if i else 0), int(group["ptr"][i])
+                return ContactImpulses(**{name: group[name][start:stop] for name in IMPULSES})
+        if self.events is None:
+            return None
+        begin, end = (int(self.step[i - 1]), int(self.step[i])) if i else (-1, -1)
+        return impulses_between(self.events, begin, end, self.settings.step)
+
+    @cached_property
+    def _memory(self) -> dict[str, NDArray[Any]]:
+        """The memory of the last checkpoint."""
+        with self._reading():
+            return checkpoint.load(self._file["checkpoint"])[1]
 
     @cached_property
     def last(self) -> State:

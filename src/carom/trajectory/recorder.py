@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from ..errors import ProblemError
 from ..scene.model import Scene
 from ..settings import Settings
-from ..stepping.report import ContactImpulses
 from ..world import State, World
 from .checkpoint import Checkpoints, Memory, load, state_hash
+from .events import check_memory, packed
 from .format import (
     HASH,
-    IMPULSES,
     ORIENTATION,
     boundary_poses,
     create_file,
@@ -50,8 +49,9 @@ class Recorder:
         self.path, self._safe, self._file, self._world = path, safe, file, world
         frames = file["frames"]
         self._frames = {name: Series(frames[name]) for name in frames}
+        self._dimension = int(frames["position"].shape[2])
         self._steps = Series(file["steps"])
-        self._impulses = {name: Series(data) for name, data in file["impulses"].items()} if "impulses" in file else {}
+        self._events = Series(file["events"]) if "events" in file else None
         self._checkpoints = Checkpoints(file["checkpoint"], safe)
         self._open = True
         self._unnamed = self._overwrite = False
@@ -120,28 +120,30 @@ class Recorder:
         from ..build import build
 
         settings, whole = read_settings(file), read_scene(file, scene)
+        if "impulses" in file:
+            raise problem(
+                path, "an older version recorded its impulses in another way; branch from it instead (--from)"
+            )
         if steps is not None:
             settings = replace(settings, steps=steps)
             extend_file(safe, file, settings)
         state, memory, _ = load(file["checkpoint"])
+        if "events" in file:
+            check_memory(memory, len(file["events"]), len(state.position), len(file["world/boundary_kind"]), state)
         # The world is needed only for the poses of moving boundaries.
         world = build(whole, check_overlap=False)[0] if "boundary_pose" in file["frames"] else None
         return Resumed(cls(safe, file, path, world), whole, settings, state, memory)
 
     # ---- recording
 
-    def frame(self, state: State, impulses: ContactImpulses | None = None) -> None:
-        """Adds a frame. If the settings ask for impulses, `impulses` are those of the step that ends here."""
+    def frame(self, state: State) -> None:
+        """Adds a frame."""
         for name in ("step", "time", "position", "velocity"):
             self._frames[name].append(getattr(state, name))
         self._frames[ORIENTATION[state.position.shape[1]]].append(state.orientation)
         if "boundary_pose" in self._frames:
             assert self._world is not None
             self._frames["boundary_pose"].append(boundary_poses(self._world, state.time))
-        if self._impulses:
-            for name in IMPULSES if impulses is not None else ():
-                self._impulses[name].extend(getattr(impulses, name))
-            self._impulses["ptr"].append(self._impulses["first"].count)
 
     def step(self, row: Any) -> None:
         """Adds a row, or an array of rows, to the step table (`stepping.report.step_table`)."""
@@ -149,6 +151,11 @@ class Recorder:
             self._steps.extend(row)
         else:
             self._steps.append(row)
+
+    def events(self, rows: NDArray[np.float64]) -> None:
+        """Adds events, as rows of numbers (`stepping.events`)."""
+        if self._events is not None and len(rows):
+            self._events.extend(packed(rows, self._dimension))
 
     def checkpoint(self, state: State, memory: Memory) -> None:
         """Makes everything recorded so far permanent. A run that is killed later can be resumed from here."""
@@ -160,7 +167,7 @@ class Recorder:
     def _save(self, state: State, memory: Memory) -> None:
         if len({series.count for series in self._frames.values()}) != 1:
             raise RuntimeError("a frame is incomplete, because it was interrupted; the last checkpoint is kept")
-        for series in (*self._frames.values(), *self._impulses.values(), self._steps):
+        for series in (*self._frames.values(), self._steps, *([] if self._events is None else [self._events])):
             series.flush()
         self._checkpoints.save(state, memory, self._frames["step"].count, self._steps.count, state_hash(state))
 
@@ -190,14 +197,17 @@ class Recorder:
         return Trajectory(raw if isinstance(raw, io.BytesIO) else Path(self.path or ""))
 
     def leave(self) -> Trajectory:
-        """Closes a run in memory that is not finished, and opens it for reading; call `checkpoint` before."""
+        """Closes a run that is not finished, and opens it for reading; call `checkpoint` before."""
         from .reader import Trajectory
 
-        assert isinstance(self._safe.raw, io.BytesIO)
+        raw = self._safe.raw
+        if not isinstance(raw, io.BytesIO):
+            self.abort()
+            return Trajectory(Path(self.path or ""))
         with uninterrupted():
             self._close()
             self._safe.close()
-        return Trajectory(self._safe.raw)
+        return Trajectory(raw)
 
     def abort(self) -> None:
         """Closes the file in the state of its last checkpoint, to be resumed; without a checkpoint it is removed."""

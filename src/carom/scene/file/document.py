@@ -12,6 +12,7 @@ from ...errors import ProblemError
 from ..boundaries import BOUNDARY, KINDS, Boundary, Periodic
 from ..checks import NOT_NEGATIVE, RESTITUTION, TEXT, Check, Choice, ListOf, Refused, Schema, Where, refuse
 from ..fields import ONLY_3D, Field, TableOf, construct, fields_of, properties, read_fields, reference
+from ..joints import JOINT
 from ..model import COEFFICIENTS, RESTITUTION_ABOUT, ROLLING_ABOUT, TORSIONAL_ABOUT, Material, Restitution, Scene
 from ..motion import MOTION
 from ..shapes import KINDS as SHAPES
@@ -94,6 +95,7 @@ DOCUMENT = {
     "generators": _tables("generators", GENERATOR),
     "boundaries": _tables("boundaries", BOUNDARY),
     "periodic": Field(TableOf(Periodic), None),
+    "joints": _tables("joints", JOINT),
     "symmetries": _tables("symmetries", TableOf(Symmetry)),
 }
 
@@ -169,6 +171,7 @@ def scene_of(document: Mapping[str, Any], default_name: str = "scene", folder: s
         periodic=found.get("periodic"),
         materials=materials,
         pairs={(pair.between[0], pair.between[1]): pair.values for pair in pairs},
+        joints=found.get("joints", ()),
         symmetries=found.get("symmetries", ()),
         **{**head, "name": head["name"] or default_name},
     )
@@ -224,7 +227,7 @@ def scene_schema() -> Schema:
     tables["Part"] = properties({**shape_fields(), **fields_of(Part), **ROTATION}, shape={"enum": list(SHAPES)})
     for owner in (Material, Pair, Periodic, Symmetry, Rotation, RandomVelocity, Round, Copies):
         tables |= TableOf(owner).tables()
-    for kinds in (BOUNDARY, MOTION, RADIUS):
+    for kinds in (BOUNDARY, JOINT, MOTION, RADIUS):
         tables |= kinds.tables()
     tables["Copies"] = properties(fields_of(Copies), kind={"const": Copies.kind})
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Carom scene"}

@@ -69,6 +69,7 @@ def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
             for i, b in enumerate(scene.boundaries)
         ],
         "periodic": None if scene.periodic is None else _table(scene.periodic, d),
+        "joints": [{"kind": j.kind, **_joint(_table(j, d))} for j in scene.joints],
         "symmetries": [_table(s, d) for s in scene.symmetries],
     }
     return tomli_w.dumps({key: value for key, value in document.items() if value})
@@ -79,6 +80,11 @@ def _table(owner: Any, dimension: int) -> dict[str, Any]:
     fields = {name: field for name, field in fields_of(type(owner)).items() if field.only in (None, dimension)}
     values = {name: getattr(owner, name) for name in fields if name != "motion"}
     return {name: plain(value) for name, value in values.items() if value is not None}
+
+
+def _joint(table: dict[str, Any]) -> dict[str, Any]:
+    """The table of a joint without an empty name."""
+    return {key: value for key, value in table.items() if key != "name" or value}
 
 
 def _bodies(group: Bodies, dimension: int, path: str, folder: Path) -> dict[str, Any]:

@@ -123,6 +123,27 @@ def few_cones(rows, c):
 
 
 @kernel
+def moderate_cones(rows, c, tolerance):
+    """`solve_cone` in one kernel; the residual is infinite if an island needs the methods for large ones."""
+    n, m = len(rows.touch_ptr) - 1, len(c)
+    size = np.abs(c).max()
+    if m <= DENSE_QP_CONTACTS or size == 0.0:
+        return few_cones(rows, c)
+    problem, coarse = Cone(c, np.zeros(m), False), tolerance > SWEEPS_TOLERANCE * size
+    most = RELAXED_QP_CONTACTS if coarse else DENSE_QP_CONTACTS
+    found = islands(rows.body, np.arange(m), np.empty(n, np.int64), np.empty(n, np.int64))
+    width = found.ptr[1:] - found.ptr[:-1]
+    large, missed = np.flatnonzero(width > most), np.zeros(len(width), np.bool_)
+    if len(large) and not coarse:
+        return problem.y, np.inf
+    worst = _small(rows, found, 0, len(width), problem, np.zeros((n, rows.val.shape[3])), most)
+    if len(large):
+        rest = relaxed_islands(rows, found, large, problem, np.empty(n, np.int64), tolerance, False, missed)
+        worst = max(worst, rest)
+    return problem.y, np.inf if np.any(missed) else worst
+
+
+@kernel
 def _small(rows, found, first, last, problem, scratch, most):
     """Solves islands first..last-1 of at most `most` <= DENSE_QP_CONTACTS contacts; returns the largest residual."""
     worst, ptr = 0.0, found.ptr

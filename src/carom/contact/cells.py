@@ -1,0 +1,155 @@
+"""Cells that follow moving balls: each ball is in the list of its cell, and crosses from cell to cell as it moves.
+
+Cells are at least as wide as the largest ball, so that a ball touches only balls of its own cell and the cells around
+it. In 2D there is one layer of cells. Along an axis without periodic sides the outermost cells extend to infinity.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..geometry.vectors import Vec3
+from ..kernels import kernel, lean
+from ..solvers.rows import Floats
+
+CELLS_PER_BODY = 3  # bound on the number of cells, which makes them wider in thin gases
+FEWEST_CELLS = 27
+ROOM = 1.0 + 1e-6  # width of the narrowest cell, in diameters of the largest ball
+FEWEST_PERIODIC = 3  # cells along a periodic axis: with fewer, a pair may touch across both sides
+
+
+class Cells(NamedTuple):
+    """c cells, of counts[0] x counts[1] x counts[2]."""
+
+    low: Vec3  # corner of cell (0, 0, 0)
+    size: Vec3
+    period: Vec3  # length of the period along each axis; 0 for none
+    counts: tuple[int, int, int]
+    head: NDArray[np.int32]  # (c,) first ball in each cell; -1 if there is none
+    after: NDArray[np.int32]  # (n,) next ball in the same cell
+    before: NDArray[np.int32]  # (n,) the one before it; -1 for the first
+    place: NDArray[np.int32]  # (n, 3) cell of each ball along the axes
+
+
+def make_cells(position: Floats, diameter: float, low: Floats, period: Floats) -> Cells | None:
+    """Empty cells for balls at `position` (n, 3); None if a period (3,) (0 for none) is too short for them.
+
+    `low` (3,) is where the periods begin.
+    """
+    n = len(position)
+    start = np.where(period > 0.0, low, position.min(axis=0))
+    extent = np.where(period > 0.0, period, np.ptp(position, axis=0))
+    narrowest, most = ROOM * diameter, CELLS_PER_BODY * n + FEWEST_CELLS
+    counts = np.maximum(np.floor(extent / narrowest), 1.0)
+    while counts.prod() > most:
+        # The axis with the most cells of all that may have fewer is thinned out first: few iterations for any shape.
+        factor = max(counts.prod() / most, 1.01)
+        longest = counts >= 0.5 * counts.max()
+        counts[longest] = np.maximum(np.floor(counts[longest] * factor ** (-1.0 / longest.sum())), 1.0)
+    if (counts[period > 0.0] < FEWEST_PERIODIC).any():
+        return None
+    size = np.maximum(extent / counts, narrowest)
+    number = (int(counts[0]), int(counts[1]), int(counts[2]))
+    empty = np.full(number[0] * number[1] * number[2], -1, np.int32)
+    none = np.full(n, -1, np.int32)
+    corner, sides, periods = (Vec3(*(float(x) for x in vector)) for vector in (start, size, period))
+    return Cells(corner, sides, periods, number, empty, none, none.copy(), np.zeros((n, 3), np.int32))
+
+
+@lean(inline="always")
+def _index(place, count):
+    """The number of a cell along an axis, for a place at most one beyond periodic sides."""
+    if place < 0:
+        return place + count
+    return place - count if place >= count else place
+
+
+@lean(inline="always")
+def cell_of(cells, i):
+    """The number of the cell of ball i."""
+    return (cells.place[i, 2] * cells.counts[1] + cells.place[i, 1]) * cells.counts[0] + cells.place[i, 0]
+
+
+@lean
+def put_in_cell(cells, i):
+    """Adds ball i to the list of its cell."""
+    cell = cell_of(cells, i)
+    first = cells.head[cell]
+    cells.after[i], cells.before[i] = first, -1
+    if first >= 0:
+        cells.before[first] = i
+    cells.head[cell] = i
+
+
+@lean
+def take_from_cell(cells, i):
+    """Removes ball i from the list of its cell."""
+    before, after = cells.before[i], cells.after[i]
+    if before >= 0:
+        cells.after[before] = after
+    else:
+        cells.head[cell_of(cells, i)] = after
+    if after >= 0:
+        cells.before[after] = before
+
+
+@kernel
+def cell_order(cells, position):
+    """Sets the places of balls at `position` (n, 3), and returns them ordered by their cells (n,)."""
+    n, c = len(position), len(cells.head)
+    cell, start = np.empty(n, np.int64), np.zeros(c + 1, np.int64)
+    for i in range(n):
+        for axis in range(3):
+            place = int(np.floor((position[i, axis] - cells.low[axis]) / cells.size[axis]))
+            cells.place[i, axis] = min(max(place, 0), cells.counts[axis] - 1)
+        cell[i] = cell_of(cells, i)
+        start[cell[i] + 1] += 1
+    for k in range(c):
+        start[k + 1] += start[k]
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        order[start[cell[i]]] = i
+        start[cell[i]] += 1
+    return order
+
+
+@lean(inline="always")
+def _layers(chosen, side):
+    """First and last layer around a cell, or the layer on one side if that is chosen."""
+    if chosen:
+        return side, side
+    return -1, 1
+
+
+@lean
+def put_around(cells, i, axis, side, around):
+    """Writes the balls in the cells around ball i, without i, to `around`, and returns their number.
+
+    With an `axis` from 0 to 2 only those of the layer of cells on its `side` (-1 or 1), beyond that of i.
+    """
+    count = 0
+    x0, x1 = _layers(axis == 0, side)
+    y0, y1 = _layers(axis == 1, side)
+    z0, z1 = _layers(axis == 2, side)
+    px, py, pz = cells.place[i, 0], cells.place[i, 1], cells.place[i, 2]
+    for z in range(pz + z0, pz + z1 + 1):
+        if cells.period.z == 0.0 and not 0 <= z < cells.counts[2]:
+            continue
+        layer = _index(z, cells.counts[2]) * cells.counts[1]
+        for y in range(py + y0, py + y1 + 1):
+            if cells.period.y == 0.0 and not 0 <= y < cells.counts[1]:
+                continue
+            row = (layer + _index(y, cells.counts[1])) * cells.counts[0]
+            for x in range(px + x0, px + x1 + 1):
+                if cells.period.x == 0.0 and not 0 <= x < cells.counts[0]:
+                    continue
+                j = cells.head[row + _index(x, cells.counts[0])]
+                while j >= 0:
+                    if j != i:
+                        around[count] = j
+                        count += 1
+                    j = cells.after[j]
+    return count

@@ -1,0 +1,319 @@
+"""Mechanisms: cradles on rods and strings, pendulums, chains, walkers, linkages and a ragdoll."""
+
+from __future__ import annotations
+
+from math import cos, pi, sin
+
+import numpy as np
+
+from ..errors import ProblemError
+from ..scene.boundaries import Plane
+from ..scene.joints import BallJoint, Hinge, Joint, Pin, Rod, Rope
+from ..scene.model import Bodies, Material, Scene
+from ..scene.motion import FIXED
+from ..scene.shapes import Box, Capsule, Disc, Polygon, Rectangle, Sphere
+from . import checks
+
+RADIUS = 0.5  # of balls: they hang at whole numbers and touch exactly
+GRAVITY = 10.0
+
+
+def _hanging(balls: int, pulled: int, length: float, angle: float) -> np.ndarray:
+    """Places (n, 2) of balls that hang side by side, of which some are pulled to the left."""
+    balls, pulled = checks.whole("balls", balls, 2), checks.whole("pulled", pulled, 1)
+    if pulled >= balls:
+        raise ProblemError("pulled", pulled, f"fewer than balls = {balls}")
+    length, angle = checks.positive("length", length), checks.between("angle", angle, 0.0, 1.5)
+    turn = np.where(np.arange(balls) < pulled, angle, 0.0)
+    return np.column_stack([np.arange(balls) - length * np.sin(turn), -length * np.cos(turn)])
+
+
+@checks.recorded
+def cradle_on_rods(
+    *, balls: int = 5, pulled: int = 1, length: float = 5.0, angle: float = 0.6, restitution: float = 1.0
+) -> Scene:
+    """Newton's cradle of balls on rigid rods: `pulled` balls are released at an angle, in radians."""
+    place = _hanging(balls, pulled, length, angle)
+    joints = [Rod(("world", k), ((float(k), 0.0), tuple(place[k].tolist()))) for k in range(balls)]
+    return Scene(
+        name="cradle_on_rods",
+        bodies=[Bodies(Disc(RADIUS), place, mass=1.0)],
+        joints=joints,
+        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        gravity=(0.0, -GRAVITY),
+        step=0.005,
+        duration=10.0,
+        stepper="synchronous",
+        description=f"{pulled} of {balls} balls on rods are released and strike the others.",
+    )
+
+
+@checks.recorded
+def cradle_on_strings(
+    *, balls: int = 5, pulled: int = 1, length: float = 5.0, angle: float = 0.6, restitution: float = 1.0
+) -> Scene:
+    """Newton's cradle of balls on strings in 2D, one for each ball; a string may become slack."""
+    place = _hanging(balls, pulled, length, angle)
+    joints = [Rope(("world", k), ((float(k), 0.0), tuple(place[k].tolist()))) for k in range(balls)]
+    return Scene(
+        name="cradle_on_strings",
+        bodies=[Bodies(Disc(RADIUS), place, mass=1.0)],
+        joints=joints,
+        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        gravity=(0.0, -GRAVITY),
+        step=0.004,
+        duration=5.0,
+        description=f"{pulled} of {balls} balls on strings are released and strike the others.",
+    )
+
+
+@checks.recorded
+def cradle_on_strings_3d(
+    *, balls: int = 5, pulled: int = 1, length: float = 5.0, spread: float = 2.0, angle: float = 0.6
+) -> Scene:
+    """The toy itself: spheres in a row, each on two strings that hang from two bars, `spread` apart from the middle."""
+    flat = _hanging(balls, pulled, length, angle)
+    spread = checks.positive("spread", spread)
+    place = np.column_stack([flat[:, 0], np.zeros(len(flat)), flat[:, 1]])
+    joints = [
+        Rope(("world", k), ((float(k), side * spread, 0.0), tuple(place[k].tolist())))
+        for k in range(balls)
+        for side in (-1.0, 1.0)
+    ]
+    return Scene(
+        name="cradle_on_strings_3d",
+        bodies=[Bodies(Sphere(RADIUS), place, mass=1.0)],
+        joints=joints,
+        gravity=(0.0, 0.0, -GRAVITY),
+        step=0.004,
+        duration=5.0,
+        description=f"{pulled} of {balls} spheres, each on two strings, are released and strike the others.",
+    )
+
+
+@checks.recorded
+def double_pendulum(*, angle: float = 1.2, wall: float = 0.6, restitution: float = 0.8) -> Scene:
+    """Two bars pinned to each other swing against a wall, `wall` bar lengths left of the pivot."""
+    angle, wall = checks.between("angle", angle, 0.0, 1.5), checks.positive("wall", wall)
+    along = np.array([sin(angle), -cos(angle)])
+    bars = [
+        Bodies(Rectangle(1.0, 0.08), np.array([along * (k + 0.5)]), angle=angle - 0.5 * pi, name=name)
+        for k, name in enumerate(("upper", "lower"))
+    ]
+    joints = (Pin(("world", "upper"), (0.0, 0.0)), Pin(("upper", "lower"), tuple(along.tolist())))
+    return Scene(
+        name="double_pendulum",
+        bodies=bars,
+        boundaries=(Plane((-wall, 0.0), (1.0, 0.0)),),
+        joints=joints,
+        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        gravity=(0.0, -GRAVITY),
+        step=0.002,
+        duration=5.0,
+        description="A double pendulum of two bars swings against a wall.",
+    )
+
+
+@checks.recorded
+def falling_chain(*, links: int = 20, height: float = 1.0, friction: float = 0.4) -> Scene:
+    """A necklace of beads falls on a table: discs that rods hold at 1.2 diameters from their neighbors."""
+    links, height = checks.whole("links", links, 3), checks.positive("height", height)
+    radius = 0.1
+    # A steep zigzag, as if held by one end.
+    rise = 2.4 * radius * np.array([cos(1.2), sin(1.2)])
+    x = np.where(np.arange(links) % 2, rise[0], 0.0)
+    place = np.column_stack([x, height + radius + rise[1] * np.arange(links)])
+    joints = [Rod((k, k + 1), (tuple(place[k].tolist()), tuple(place[k + 1].tolist()))) for k in range(links - 1)]
+    return Scene(
+        name="falling_chain",
+        bodies=[Bodies(Disc(radius), place)],
+        boundaries=(Plane(),),
+        joints=joints,
+        materials={"default": Material(0.0, checks.at_least("friction", friction, 0.0))},
+        gravity=(0.0, -GRAVITY),
+        step=0.004,
+        duration=3.0,
+        description=f"A necklace of {links} beads falls on a table.",
+    )
+
+
+@checks.recorded
+def rimless_wheel(*, spokes: int = 8, slope: float = 0.12, speed: float = 1.0) -> Scene:
+    """A wheel without rim, as a polygon whose corners are the ends of its spokes, rolls down a slope.
+
+    At every impact the spin is multiplied by `(cos(2 pi / n) + r^2) / (1 + r^2)`, r the radius of gyration over the
+    length of a spoke; its mass is at the center here, r = 0.05.
+    """
+    spokes, slope = checks.whole("spokes", spokes, 3), checks.between("slope", slope, 0.0, 0.5)
+    angle = 2.0 * pi * (np.arange(spokes) + 0.5) / spokes - 0.5 * pi
+    corners = [(float(x), float(y)) for x, y in zip(np.cos(angle), np.sin(angle))]
+    height = cos(pi / spokes)
+    return Scene(
+        name="rimless_wheel",
+        bodies=[
+            Bodies(
+                Polygon(corners),
+                np.array([[0.0, height]]),
+                velocity=(checks.at_least("speed", speed, 0.0) * height, speed * sin(pi / spokes)),
+                spin=-speed,
+                mass=1.0,
+                inertia=0.0025,
+            )
+        ],
+        boundaries=(Plane(),),
+        materials={"default": Material(0.0, 5.0)},
+        gravity=(GRAVITY * sin(slope), -GRAVITY * cos(slope)),
+        step=0.001,
+        duration=10.0,
+        description=f"A rimless wheel with {spokes} spokes on a slope of {slope:g} radians, seen along the slope.",
+    )
+
+
+@checks.recorded
+def rocking_block(*, width: float = 0.5, height: float = 2.0, tilt: float = 0.6) -> Scene:
+    """A block rocks from corner to corner (Housner 1963); `tilt` is its first angle, relative to that of its diagonal.
+
+    At every impact the angular speed is multiplied by `1 - 3/2 sin^2 a`, a the angle of the diagonal.
+    """
+    width, height = checks.positive("width", width), checks.positive("height", height)
+    alpha = float(np.arctan2(width, height))
+    angle = checks.between("tilt", tilt, 0.0, 0.99) * alpha
+    half, turn = np.array([0.5 * width, 0.5 * height]), np.array([[cos(angle), sin(angle)], [-sin(angle), cos(angle)]])
+    place = np.array([0.5 * width, 0.0]) + turn @ (half - np.array([width, 0.0]))  # about its right corner
+    return Scene(
+        name="rocking_block",
+        bodies=[Bodies(Rectangle(width, height), place[None], angle=-angle)],
+        boundaries=(Plane(),),
+        materials={"default": Material(0.0, 2.0)},
+        gravity=(0.0, -GRAVITY),
+        step=0.001,
+        duration=6.0,
+        description="A block is released on one corner and rocks until it rests.",
+    )
+
+
+def _bar(start: tuple[float, float], end: tuple[float, float], width: float, name: str) -> Bodies:
+    """A bar between two points."""
+    a, b = np.array(start), np.array(end)
+    along = b - a
+    size = float(np.hypot(*along))
+    return Bodies(Rectangle(size + width, width), 0.5 * (a + b)[None], angle=float(np.arctan2(*along[::-1])), name=name)
+
+
+@checks.recorded
+def four_bar(*, speed: float = 6.0, restitution: float = 0.9) -> Scene:
+    """A ball strikes a linkage of three bars and the ground, in the plane of a table."""
+    points = [(0.0, 0.0), (0.2, 1.0), (1.6, 1.4), (1.5, 0.0)]
+    names = ("crank", "coupler", "rocker")
+    bars = [_bar(points[k], points[k + 1], 0.1, names[k]) for k in range(3)]
+    ball = Bodies(
+        Disc(0.2), np.array([[-1.2, 0.7]]), velocity=(checks.positive("speed", speed), 0.0), mass=0.3, name="striker"
+    )
+    between = [("world", "crank"), ("crank", "coupler"), ("coupler", "rocker"), ("rocker", "world")]
+    joints = [Pin(pair, point) for pair, point in zip(between, points)]
+    return Scene(
+        name="four_bar",
+        bodies=[*bars, ball],
+        joints=joints,
+        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0), 0.2)},
+        step=0.002,
+        duration=4.0,
+        description="A ball strikes a four-bar linkage, seen from above.",
+    )
+
+
+@checks.recorded
+def arm_strikes_balls(*, balls: int = 5, torque: float = 12.0) -> Scene:
+    """An arm of two links, which motors drive up to a torque, strikes a row of balls on the ground."""
+    balls = checks.whole("balls", balls, 1)
+    torque = checks.positive("torque", torque)
+    shoulder, elbow, wrist = (0.0, 2.2), (-1.0, 2.2), (-1.9, 2.2)
+    arm = [_bar(shoulder, elbow, 0.12, "upper"), _bar(elbow, wrist, 0.1, "lower")]
+    fist = Bodies(Disc(0.18), np.array([wrist]), mass=0.3, name="fist")
+    row = Bodies(Disc(0.2), np.array([[0.5 + 0.4 * k, 0.2] for k in range(balls)]), mass=0.3, name="ball")
+    joints: list[Joint] = [
+        Pin(("world", "upper"), shoulder, speed=5.0, torque=torque),
+        Pin(("upper", "lower"), elbow, limits=(-0.1, 1.2), speed=2.0, torque=0.2 * torque),
+        Pin(("lower", "fist"), wrist, limits=(-0.01, 0.01)),
+    ]
+    return Scene(
+        name="arm_strikes_balls",
+        bodies=[*arm, fist, row],
+        boundaries=(Plane(),),
+        joints=joints,
+        materials={"default": Material(0.7, 0.2)},
+        gravity=(0.0, -GRAVITY),
+        step=0.002,
+        duration=2.0,
+        description="An arm with two motors strikes a row of balls.",
+    )
+
+
+# ---- the ragdoll
+
+
+def _limb(start: tuple[float, ...], end: tuple[float, ...], radius: float, name: str) -> Bodies:
+    """A capsule between two points, with its axis along z in its own frame."""
+    a, b = np.array(start), np.array(end)
+    along = (b - a) / np.linalg.norm(b - a)
+    axis = np.cross([0.0, 0.0, 1.0], along)
+    w = 1.0 + along[2]
+    turn = (0.0, 1.0, 0.0, 0.0) if w < 1e-9 else (w, *axis.tolist())
+    length = float(np.linalg.norm(b - a)) - 2.0 * radius
+    return Bodies(Capsule(radius, length), 0.5 * (a + b)[None], orientation=turn, name=name)
+
+
+@checks.recorded
+def ragdoll(*, steps: int = 6, drop: float = 0.6, friction: float = 0.5) -> Scene:
+    """A ragdoll of eleven parts with ball joints and hinges falls down stairs."""
+    steps, drop = checks.whole("steps", steps, 1), checks.at_least("drop", drop, 0.0)
+    base = steps * 0.3 + drop
+
+    def at(x: float, y: float, z: float) -> tuple[float, float, float]:
+        return x, y, z + base
+
+    torso = Bodies(Box((0.22, 0.4, 0.5)), np.array([at(0.0, 0.0, 1.2)]), name="torso")
+    pelvis = Bodies(Box((0.2, 0.34, 0.2)), np.array([at(0.0, 0.0, 0.82)]), name="pelvis")
+    head = Bodies(Sphere(0.14), np.array([at(0.0, 0.0, 1.62)]), name="head")
+    bodies = [torso, pelvis, head]
+    joints: list[Joint] = [
+        BallJoint(("torso", "head"), at(0.0, 0.0, 1.47)),
+        Hinge(("torso", "pelvis"), at(0.0, 0.0, 0.93), (0.0, 1.0, 0.0), limits=(-0.6, 0.9)),
+    ]
+    for side, name in ((1.0, "left"), (-1.0, "right")):
+        y, hip = 0.29 * side, 0.1 * side
+        bodies += [
+            _limb(at(0.0, y, 1.42), at(0.0, y, 1.09), 0.055, f"{name} upper arm"),
+            _limb(at(0.0, y, 1.08), at(0.0, y, 0.76), 0.05, f"{name} lower arm"),
+            _limb(at(0.0, hip, 0.7), at(0.0, hip, 0.33), 0.075, f"{name} thigh"),
+            _limb(at(0.0, hip, 0.32), at(0.0, hip, -0.08), 0.06, f"{name} shin"),
+        ]
+        joints += [
+            BallJoint(("torso", f"{name} upper arm"), at(0.0, y, 1.38)),
+            Hinge((f"{name} upper arm", f"{name} lower arm"), at(0.0, y, 1.085), (0.0, 1.0, 0.0), limits=(-2.4, 0.05)),
+            BallJoint(("pelvis", f"{name} thigh"), at(0.0, hip, 0.68)),
+            Hinge((f"{name} thigh", f"{name} shin"), at(0.0, hip, 0.325), (0.0, 1.0, 0.0), limits=(-0.05, 2.4)),
+        ]
+    pushed = [
+        Bodies(g.shape, g.position, velocity=(1.6, 0.0, 0.0), orientation=g.orientation, name=g.name) for g in bodies
+    ]
+    stairs = [
+        Bodies(
+            Box((0.5, 3.0, 0.3 * (steps - k))),
+            np.array([[0.5 * k, 0.0, 0.15 * (steps - k)]]),
+            motion=FIXED,
+            name="stairs",
+        )
+        for k in range(steps)
+    ]
+    return Scene(
+        name="ragdoll",
+        bodies=[*pushed, *stairs],
+        boundaries=(Plane(),),
+        joints=joints,
+        materials={"default": Material(0.1, checks.at_least("friction", friction, 0.0))},
+        gravity=(0.0, 0.0, -GRAVITY),
+        step=0.005,
+        duration=3.0,
+        description=f"A ragdoll falls down {steps} stairs.",
+    )

@@ -1,0 +1,455 @@
+"""Events: every impact of every step, and every period of resting contact with the integral of its impulse.
+
+An impact is one row per contact and application of the law. Resting contact is summed from step to step, and becomes
+one row per contact and period of rest: a period ends when the contact has not been held for more than PAUSE steps.
+Removal of overlap that takes its energy from the motion of an island slows its bodies: these changes of momentum are
+rows of the kind "correction", one per body and period. Together with gravity, the rows explain the momentum of every
+body.
+
+Kernels keep events as rows of float64 numbers; `as_events` makes the table that users see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..contact.contact_set import FIRST, GAP, NORMAL, POINT, SECOND, WIDTH, ContactSet, vector
+from ..geometry.vectors import Vec3
+from ..kernels import kernel, lean
+from ..problem.assemble import tangents_of
+from ..solvers.rows import Floats, Ints
+from ..world import World
+from .report import FRICTION_SHAPE, ContactImpulses, RestLog, StageImpulses, StepReport, Stretch
+from .resting import FEATURE_BITS, _slot, put_keys
+
+KINDS = ("impact", "rest", "correction")
+IMPACT, REST, CORRECTION = range(3)
+NOBODY = -(2**31)  # `second` of a correction: the momentum goes to no other body
+PAUSE = 3  # steps without an impulse after which a period of rest has ended; held contacts of a pile come and go
+SWEEP = 32  # steps between two searches for periods that have ended
+
+# Columns of a row of numbers; in 2D the third components of vectors are zero.
+(TIME, STEP, BODY, OTHER, KIND, STATUS, GAP_THEN, APPROACH, SEPARATION, ENERGY, DURATION, PLACE) = range(12)
+DIRECTION, IMPULSE, EMITTED, COLUMNS = PLACE + 3, PLACE + 6, PLACE + 9, PLACE + 10
+
+# Columns of an open period of rest.
+BEGIN, LAST, HELD, GAP_FIRST, AT, PUSH, RUB, REST_COLUMNS = 0, 1, 2, 3, 4, 7, 10, 13
+
+NO_CHOICE, NO_ROWS = np.empty(0, np.int64), np.empty((0, COLUMNS))
+
+
+def event_table(dimension: int) -> np.dtype[Any]:
+    """The type of a row in the table of events.
+
+    `second` is a body, -1 - k for boundary k, or NOBODY. Impulses act on `second`, and with opposite sign on `first`,
+    along the unit normal from first to second. The tangential impulse is a number along the normal rotated by 90
+    degrees counterclockwise, in 3D a vector.
+    """
+    return np.dtype(
+        [
+            ("time", np.float64),  # of the impact within its step; the beginning of a period of rest
+            ("step", np.int64),  # that ends after the impact, or the last one of the period
+            ("first", np.int64),
+            ("second", np.int64),
+            ("point", np.float64, (dimension,)),
+            ("normal", np.float64, (dimension,)),
+            ("gap", np.float64),  # when the impact takes place or the period begins; a length
+            ("approach", np.float64),  # normal speed before the impact, positive if the bodies approach
+            ("separation", np.float64),  # normal speed after it, positive if they separate
+            ("normal_impulse", np.float64),
+            ("tangent_impulse", np.float64, FRICTION_SHAPE[dimension]),
+            ("energy", np.float64),  # kinetic energy that the impact has lost at this contact
+            ("duration", np.float64),  # time for which resting contact was held; 0 for impacts
+            ("kind", np.int8),  # index into KINDS
+            ("status", np.int8),  # of the law; index into `report.STATUSES`
+        ]
+    )
+
+
+def as_events(rows: Floats, dimension: int) -> NDArray[Any]:
+    """The table of events from rows of numbers."""
+    out = np.empty(len(rows), event_table(dimension))
+    columns = {"time": TIME, "step": STEP, "first": BODY, "second": OTHER, "gap": GAP_THEN, "approach": APPROACH}
+    columns |= {"separation": SEPARATION, "energy": ENERGY, "duration": DURATION, "kind": KIND, "status": STATUS}
+    for name, column in columns.items():
+        out[name] = rows[:, column]
+    normal, impulse = rows[:, DIRECTION : DIRECTION + dimension], rows[:, IMPULSE : IMPULSE + dimension]
+    out["point"], out["normal"] = rows[:, PLACE : PLACE + dimension], normal
+    out["normal_impulse"], out["tangent_impulse"] = split_impulse(normal, impulse)
+    return out
+
+
+def split_impulse(normal: Floats, impulse: Floats) -> tuple[Floats, Floats]:
+    """The normal and the tangential part of impulses (m, D)."""
+    along = np.einsum("ij,ij->i", normal, impulse)
+    if normal.shape[1] == 2:
+        return along, normal[:, 0] * impulse[:, 1] - normal[:, 1] * impulse[:, 0]
+    return along, impulse - along[:, None] * normal
+
+
+def impulse_of(events: NDArray[Any]) -> Floats:
+    """The impulses (m, D) that act on `second`."""
+    normal, tangent = events["normal"], events["tangent_impulse"]
+    if tangent.ndim == 1:
+        tangent = tangent[:, None] * np.stack([-normal[:, 1], normal[:, 0]], axis=1)
+    return np.asarray(events["normal_impulse"][:, None] * normal + tangent)
+
+
+def momentum_of(events: NDArray[Any], count: int) -> Floats:
+    """The momentum (count, D) that events give to each body."""
+    impulse = impulse_of(events)
+    out = np.zeros((count, impulse.shape[1]))
+    for k in range(out.shape[1]):
+        out[:, k] -= np.bincount(events["first"], impulse[:, k], count)
+        pushed = events["second"] >= 0
+        out[:, k] += np.bincount(events["second"][pushed], impulse[pushed, k], count)
+    return out
+
+
+class Book(NamedTuple):
+    """Open periods of rest, and an open hash table of their keys."""
+
+    key: Ints  # (c,)
+    sums: Floats  # (c, REST_COLUMNS)
+    slots: Ints  # (s,) positions, -1 for none; s is a power of 2
+
+
+class EventLog:
+    """Collects the events of a run. `rows` are those that have ended and were not taken yet."""
+
+    def __init__(self, world: World, step: float) -> None:
+        walls = len(world.boundaries.kind)
+        self.dimension, self.h, self.counts = world.dimension, step, (world.count + walls, walls)
+        self.mass = world.mass
+        self.used = 0
+        self.book = _book(64)
+        self.rows: list[Floats] = []
+
+    # ---- steps
+
+    def add(self, stretch: Stretch) -> None:
+        """Adds the events of one or more steps."""
+        number = stretch.states[-1].step
+        if stretch.resting is not None:
+            self._add_quiet(stretch.resting, stretch.states[0].step)
+        elif isinstance(stretch.report, StepReport):
+            self._add_step(stretch.report, number)
+        else:  # of another engine
+            found = _as_stage(stretch.report.impulses(), self.dimension, (number - 1) * self.h, self.h)
+            self._add_rest(found, number)
+        if number % SWEEP == 0:
+            self.sweep(number)
+
+    def _add_step(self, report: StepReport, number: int) -> None:
+        impacts = impact_rows(report, number)
+        if len(impacts):
+            self.rows.append(impacts)
+        for stage in report.stages:
+            if stage.duration is not None:
+                self._add_rest(stage, number)
+        for time, change in report.corrections:
+            self._add_slowed(change, number, time, self.h)
+
+    def _add_quiet(self, log: RestLog, first: int) -> None:
+        """Adds the rest of quiet steps, of which the first one has the number `first`."""
+        k = len(log.rest)
+        if k:
+            keys, steps = np.empty(k, np.int64), log.rest[:, WIDTH + 3] + first
+            table, impulse = log.rest[:, :WIDTH].copy(), log.rest[:, WIDTH : WIDTH + 3].copy()
+            put_keys(table, *self.counts, keys)
+            self._accumulate(keys, table, NO_CHOICE, impulse, (steps - 1.0) * self.h, np.full(1, self.h), steps)
+        for entry in log.slowed:
+            change = np.zeros((len(self.mass), self.dimension))
+            number = first + int(entry[0])
+            change[int(entry[1])] = entry[2 : 2 + self.dimension]
+            self._add_slowed(change, number, (number - 1) * self.h, self.h)
+
+    def _add_rest(self, stage: StageImpulses, number: int) -> None:
+        table, impulse = stage.found.table, stage.all_rows()
+        if len(impulse):
+            keys = np.empty(len(table), np.int64)
+            put_keys(table, *self.counts, keys)
+            chosen = NO_CHOICE if stage.chosen is None else stage.chosen
+            self._accumulate(keys, table, chosen, impulse, stage.time, stage.duration, np.full(1, float(number)))
+
+    def _add_slowed(self, change: Floats, number: int, time: float, duration: float) -> None:
+        """Adds corrections: changes (n, D) of the momenta of bodies."""
+        bodies = np.flatnonzero(change.any(axis=1))
+        table, impulse = np.zeros((len(bodies), POINT + 3)), np.zeros((len(bodies), 3))
+        size = np.linalg.norm(change[bodies], axis=1)
+        table[:, NORMAL : NORMAL + self.dimension] = -change[bodies] / size[:, None]
+        impulse[:, 0] = size
+        self._accumulate(-1 - bodies, table, NO_CHOICE, impulse, time, duration, np.full(1, float(number)))
+
+    def _accumulate(
+        self, keys: Ints, table: Floats, chosen: Ints, impulse: Floats, time: Any, duration: Any, step: Floats
+    ) -> None:
+        """Adds the impulses (k, 3) of contacts; times, durations and steps are one for all, or (k,)."""
+        self._make_room(len(impulse))
+        when = (np.atleast_1d(np.asarray(time, np.float64)), np.atleast_1d(np.asarray(duration, np.float64)), step)
+        room = np.empty((len(impulse), COLUMNS))
+        contacts = (keys, table, chosen, impulse)
+        self.used, ended = accumulate(self.book, self.used, contacts, when, self.dimension, self.counts, room)
+        if len(ended):
+            self.rows.append(ended)
+
+    def _make_room(self, count: int) -> None:
+        if self.used + count > len(self.book.key):
+            size = 64
+            while size < 2 * (self.used + count):
+                size *= 2
+            old, self.book = self.book, _book(size)
+            self.book.key[: self.used], self.book.sums[: self.used] = old.key[: self.used], old.sums[: self.used]
+            rehash(self.book, self.used)
+
+    # ---- ends of periods
+
+    def sweep(self, number: int, everything: bool = False) -> None:
+        """Ends the periods of rest that are over after step `number`, or all."""
+        last = float(number + 1 if everything else number - PAUSE)
+        if self.used:
+            self.used, ended = swept(self.book, self.used, last, number, self.counts, self.dimension)
+            if len(ended):
+                self.rows.append(ended)
+
+    def taken(self) -> Floats:
+        """The rows of the events that have ended, which are then no longer here."""
+        rows, self.rows = self.rows, []
+        return rows[0] if len(rows) == 1 else np.concatenate([NO_ROWS, *rows])
+
+    # ---- checkpoints
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """The open periods of rest."""
+        return {"events_key": self.book.key[: self.used].copy(), "events_sums": self.book.sums[: self.used].copy()}
+
+    def remember(self, memory: dict[str, np.ndarray]) -> None:
+        """Restores the open periods of a checkpoint."""
+        key, sums = memory["events_key"], memory["events_sums"]
+        self.used = 0
+        self._make_room(len(key))
+        self.used = len(key)
+        self.book.key[: self.used], self.book.sums[: self.used] = key, sums
+        rehash(self.book, self.used)
+
+
+def _book(size: int) -> Book:
+    return Book(np.empty(size, np.int64), np.empty((size, REST_COLUMNS)), np.full(2 * size, -1, np.int64))
+
+
+def impact_rows(report: StepReport, number: int) -> Floats:
+    """The rows of the impacts of step `number`."""
+    stages = [stage for stage in report.stages if stage.duration is None]
+    impulses = [stage.all_rows() for stage in stages]
+    out, used = np.empty((sum(map(len, impulses)), COLUMNS)), 0
+    for stage, impulse in zip(stages, impulses):
+        chosen = NO_CHOICE if stage.chosen is None else stage.chosen
+        speeds = np.zeros((3, len(impulse))) if stage.speeds is None else stage.speeds
+        time = np.atleast_1d(np.asarray(stage.time, np.float64))
+        contacts, about = (stage.found.table, chosen, impulse, speeds, time), (number, stage.status)
+        used = put_impacts(contacts, about, report.dimension, out, used)
+    return out[:used]
+
+
+def step_events(report: StepReport, number: int) -> NDArray[Any]:
+    """The events of one step: its impacts, and the rest of all contacts that it holds."""
+    parts = [as_events(impact_rows(report, number), report.dimension)]
+    for stage in report.stages:
+        if stage.duration is not None:
+            held = as_events(
+                impact_rows(replace(report, stages=[stage._replace(duration=None)]), number), report.dimension
+            )
+            held["kind"], held["duration"] = REST, np.max(stage.duration)
+            parts.append(held)
+    return np.concatenate(parts)
+
+
+def _as_stage(given: ContactImpulses, dimension: int, time: float, duration: float) -> StageImpulses:
+    """The impulses of another engine as a stage of resting contact. Their order tells contacts of a pair apart."""
+    m, d = given.point.shape
+    table = np.zeros((m, POINT + 3))
+    table[:, FIRST], table[:, SECOND] = given.first, given.second
+    seen: dict[tuple[int, int], int] = {}
+    for i, pair in enumerate(zip(given.first.tolist(), given.second.tolist())):
+        table[i, 2] = seen[pair] = seen.get(pair, -1) + 1
+    table[:, NORMAL : NORMAL + d], table[:, POINT : POINT + d] = given.normal, given.point
+    tangent = given.tangent_impulse[:, None] if given.tangent_impulse.ndim == 1 else None
+    return StageImpulses(ContactSet(table, dimension), None, given.normal_impulse, tangent, time, duration)
+
+
+# ---- kernels
+
+
+@kernel(inline="always")
+def _friction(table, i, impulse, dim):
+    """The tangential impulse of contact i as a vector, from its impulses (3,) along normal and tangents."""
+    n = vector(table, i, NORMAL)
+    if dim == 2:
+        return impulse[1] * Vec3(-n.y, n.x, 0.0)
+    s, t = tangents_of(n)
+    return impulse[1] * s + impulse[2] * t
+
+
+@lean
+def put_impacts(contacts, about, dim, out, used):
+    """Writes the rows of the impacts of contacts with an impulse from row `used` on; returns the next row.
+
+    `contacts` are a table, the contacts `chosen` (k,) in it (empty for all), impulses (k, 3) along normal and tangents,
+    normal speeds before and after and energies (3, k), and times (k,) or (1,); `about` the number of the step and the
+    status.
+    """
+    table, chosen, impulse, speeds, time = contacts
+    for j in range(len(impulse)):
+        i, push = chosen[j] if len(chosen) else j, impulse[j, 0]
+        if push == 0.0 and impulse[j, 1] == 0.0 and impulse[j, 2] == 0.0:
+            continue
+        rub, row = _friction(table, i, impulse[j], dim), out[used]
+        row[TIME], row[STEP] = time[j] if len(time) > 1 else time[0], about[0]
+        row[BODY], row[OTHER] = table[i, FIRST], table[i, SECOND]
+        row[KIND], row[STATUS], row[GAP_THEN], row[DURATION] = 0.0, about[1], table[i, GAP], 0.0
+        row[APPROACH], row[SEPARATION], row[ENERGY] = 0.0 - speeds[0, j], speeds[1, j], speeds[2, j]
+        row[EMITTED] = about[0]
+        for c in range(3):
+            row[PLACE + c], row[DIRECTION + c] = table[i, POINT + c], table[i, NORMAL + c]
+            row[IMPULSE + c] = push * table[i, NORMAL + c] + rub[c]
+        used += 1
+    return used
+
+
+@kernel
+def accumulate(book, used, contacts, when, dim, counts, out):
+    """Adds the impulses of contacts at rest to the open periods. Returns the number of these, and the rows of periods
+    that had ended.
+
+    `contacts` are keys (m,), a table, the contacts `chosen` (k,) of it (empty for all) and impulses (k, 3); `when` are
+    times, durations and numbers of the steps, (k,) or (1,). Contacts come in much the same order in each step, so the
+    period after the last one found is tried first.
+    """
+    (keys, table, chosen, impulse), (times, durations, step), guess, ended = contacts, when, 0, 0
+    key, sums, slots = book
+    for n in range(len(impulse)):
+        i, push = chosen[n] if len(chosen) else n, impulse[n, 0]
+        if push == 0.0 and impulse[n, 1] == 0.0 and impulse[n, 2] == 0.0:
+            continue
+        number, time = step[n] if len(step) > 1 else step[0], times[n] if len(times) > 1 else times[0]
+        j = guess
+        if j >= used or key[j] != keys[i]:
+            at = _slot(slots, key, keys[i])
+            j = slots[at]
+            if j < 0:
+                j = slots[at] = used
+                key[j] = keys[i]
+                used += 1
+                _open(sums[j], table, i, time)
+        row = sums[j]
+        if number - row[LAST] > PAUSE and row[HELD] > 0.0:
+            _put_period(keys[i], row, number, counts, dim, out[ended])
+            ended += 1
+            _open(row, table, i, time)
+        rub = _friction(table, i, impulse[n], dim)
+        row[LAST] = number
+        row[HELD] += durations[n] if len(durations) > 1 else durations[0]
+        for c in range(3):
+            row[PUSH + c] += push * table[i, NORMAL + c]
+            row[RUB + c] += rub[c]
+        guess = j + 1
+    return used, out[:ended]
+
+
+@lean
+def _open(row, table, i, time):
+    """Begins a period of rest."""
+    for c in range(REST_COLUMNS):
+        row[c] = 0.0
+    row[BEGIN], row[GAP_FIRST] = time, table[i, GAP]
+    for c in range(3):
+        row[AT + c] = table[i, POINT + c]
+
+
+@lean
+def _put_period(key, row, number, counts, dim, out):
+    """Writes the row of a period of rest that has ended, noticed at step `number`."""
+    for c in range(COLUMNS):
+        out[c] = 0.0
+    bodies, boundaries = counts
+    pair = key >> FEATURE_BITS
+    out[BODY], out[OTHER] = pair // bodies, pair % bodies - boundaries
+    out[KIND] = REST
+    if key < 0:
+        out[BODY], out[OTHER], out[KIND] = -1 - key, NOBODY, CORRECTION
+    out[TIME], out[STEP], out[DURATION], out[GAP_THEN] = row[BEGIN], row[LAST], row[HELD], row[GAP_FIRST]
+    out[EMITTED], size = number, 0.0
+    for c in range(3):
+        out[PLACE + c], out[IMPULSE + c] = row[AT + c], row[PUSH + c] + row[RUB + c]
+        size += row[PUSH + c] ** 2
+    for c in range(3):
+        out[DIRECTION + c] = row[PUSH + c] / np.sqrt(size) if size > 0.0 else 0.0
+
+
+@kernel
+def strongest(rows, size, least, room, momentum):
+    """The numbers of the `room` strongest rows, and what the others sum to: counts by kind, energy, largest size.
+
+    `size` (m,) are squares of impulses, `least` the smallest of the strongest. Adds the momentum (n, D) of the others.
+    """
+    kept, count, ties = np.empty(room, np.int64), 0, room
+    counts, energy, largest = np.zeros(3, np.int64), 0.0, 0.0
+    for i in range(len(rows)):
+        ties -= int(size[i] > least)
+    for i in range(len(rows)):
+        if size[i] > least or (size[i] == least and ties > 0):
+            ties -= int(size[i] == least)
+            kept[count] = i
+            count += 1
+            continue
+        row = rows[i]
+        first, second = int(row[BODY]), int(row[OTHER])
+        counts[int(row[KIND])] += 1
+        energy += row[ENERGY]
+        largest = max(largest, size[i])
+        for c in range(momentum.shape[1]):
+            momentum[first, c] -= row[IMPULSE + c]
+            if second >= 0:
+                momentum[second, c] += row[IMPULSE + c]
+    return kept[:count], counts, energy, np.sqrt(largest)
+
+
+def all_periods(book: Book, used: int, number: int, counts: tuple[int, int], dimension: int) -> Floats:
+    """The rows of all open periods, with the book as it was."""
+    out = np.empty((used, COLUMNS))
+    for j in range(used):
+        _put_period(book.key[j], book.sums[j], number, counts, dimension, out[j])
+    return out
+
+
+@kernel
+def swept(book, used, last, number, counts, dim):
+    """Removes the periods whose last step is before `last`; returns how many are left, and the rows of the others."""
+    key, sums, _ = book
+    out, ended, left = np.empty((used, COLUMNS)), 0, 0
+    for j in range(used):
+        if sums[j, LAST] < last:
+            _put_period(key[j], sums[j], number, counts, dim, out[ended])
+            ended += 1
+            continue
+        key[left] = key[j]
+        for c in range(REST_COLUMNS if left < j else 0):
+            sums[left, c] = sums[j, c]
+        left += 1
+    if ended:
+        rehash(book, left)
+    return left, out[:ended]
+
+
+@lean
+def rehash(book, used):
+    """Writes the hash table of the first `used` periods."""
+    key, _, slots = book
+    for at in range(len(slots)):
+        slots[at] = -1
+    for j in range(used):
+        slots[_slot(slots, key, key[j])] = j

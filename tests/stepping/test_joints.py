@@ -1,0 +1,368 @@
+"""Joints in runs: motion of mechanisms against ODEs and closed forms, contact, ropes, limits, springs, motors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import carom
+from carom.build import build
+from carom.scene import (
+    BallJoint,
+    Bodies,
+    Box,
+    Disc,
+    Hinge,
+    Material,
+    Moving,
+    Pin,
+    Plane,
+    Rectangle,
+    Rod,
+    Rope,
+    Scene,
+    Slider,
+    Spring,
+    Weld,
+)  # fmt: skip
+from carom.stepping.integrator import free_motion
+from carom.stepping.jointed import joint_error
+from carom.stepping.report import totals
+
+G = 9.81
+STEPPERS = ("drift_safe", "synchronous", "time_of_impact")
+BAR = Bodies(Rectangle(1.0, 0.1), [[0.5, 0.0]], mass=1.0, name="bar")  # pinned at the origin
+INERTIA = 1.01 / 12.0 + 0.25  # of the bar about its end
+
+
+def pendulum(joint, step=0.005, **more):
+    return Scene("pendulum", (BAR,), joints=(joint,), **{"gravity": (0.0, -G), "step": step, **more})
+
+
+def run(scene, duration, stepper="drift_safe", law=None):
+    """The simulation at the end, and energies and joint errors of all steps."""
+    sim = carom.Simulation(scene, law=law, stepper=stepper)
+    rows = []
+    for _ in range(round(duration / scene.step)):
+        sim.step()
+        rows.append((totals(sim.world, sim.state)[:2].sum(), joint_error(sim.world, sim.state)[0]))
+    return sim, *np.array(rows).T
+
+
+def double_pendulum():
+    places = ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0))
+    bodies = [Bodies(Disc(0.05), [places[k]], mass=1.0, name=f"ball{k}") for k in (1, 2)]
+    joints = (Rod(("world", "ball1"), places[:2]), Rod(("ball1", "ball2"), places[1:]))
+    return Scene("double", bodies, joints=joints, gravity=(0.0, -G), step=1e-3)
+
+
+def reference(time):
+    """Positions of two point masses on rods, in Cartesian coordinates with multipliers, by DOP853."""
+
+    def rate(_, state):
+        q, v = state[:4].reshape(2, 2), state[4:].reshape(2, 2)
+        rows = np.block([[q[0], np.zeros(2)], [q[0] - q[1], q[1] - q[0]]])
+        pull = np.array([0.0, -G, 0.0, -G])
+        turn = np.array([v[0] @ v[0], (v[1] - v[0]) @ (v[1] - v[0])])
+        force = np.linalg.solve(rows @ rows.T, -turn - rows @ pull)
+        return np.concatenate([state[4:], pull + rows.T @ force])
+
+    start = [1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    return solve_ivp(rate, (0.0, time), start, method="DOP853", rtol=1e-12, atol=1e-13).y[:4, -1].reshape(2, 2)
+
+
+def freely(scene, steps, h=None):
+    world, state = build(scene)
+    for _ in range(steps):
+        state = free_motion(world, state, scene.step if h is None else h)
+    return world, state
+
+
+def test_double_pendulum_is_of_second_order():
+    wanted = reference(0.8)
+    errors = []
+    for h in (0.008, 0.004, 0.002):
+        _, state = freely(double_pendulum(), round(0.8 / h), h)
+        errors.append(np.abs(state.position - wanted).max())
+    assert errors[-1] < 1e-4
+    ratios = np.array(errors[:-1]) / errors[1:]
+    assert (np.abs(ratios - 4.0) < 0.2).all(), ratios  # halving the step quarters the error
+
+
+def energy_of_double_pendulum(duration):
+    world, state = build(double_pendulum())
+    energies = []
+    for _ in range(round(duration / 1e-3)):
+        state = free_motion(world, state, 1e-3)
+        energies.append(totals(world, state)[:2].sum())
+    return np.array(energies) / (3.0 * G)  # relative to the energy of its fall
+
+
+def test_energy_of_a_double_pendulum_does_not_drift():
+    energies = energy_of_double_pendulum(4.0)
+    assert np.abs(energies).max() < 1e-5
+
+
+@pytest.mark.long
+def test_energy_of_a_double_pendulum_over_100_seconds():
+    energies = energy_of_double_pendulum(100.0)
+    assert np.abs(energies).max() < 1e-5
+    assert abs(energies[:50_000].mean() - energies[50_000:].mean()) < 1e-6  # no trend
+
+
+def free_chain(links=20):
+    rng = np.random.default_rng(5)
+    places = np.column_stack([0.2 * np.arange(links), np.zeros(links)])
+    rate, drift = 1.0, rng.normal(size=2)  # a rigid rotation and a velocity, which the pins allow
+    velocity = drift + rate * np.column_stack([-places[:, 1], places[:, 0]])
+    bodies = [Bodies(Rectangle(0.18, 0.04), places, velocity=velocity, spin=rate, name="link")]
+    joints = [Pin((k, k + 1), (0.2 * k + 0.1, 0.0)) for k in range(links - 1)]
+    # Springs across the chain make it fold.
+    joints.append(Spring((0, links - 1), (places[0], places[-1]), stiffness=0.05, length=1.0))
+    return Scene("chain", bodies, joints=joints, step=0.005)
+
+
+def momentum_error(steps):
+    world, state = build(free_chain())
+    before = totals(world, state)[2:]
+    for _ in range(steps):
+        state = free_motion(world, state, 0.005)
+    return np.abs(totals(world, state)[2:] - before).max(), joint_error(world, state)[0]
+
+
+def test_momenta_of_a_free_chain():
+    change, error = momentum_error(2000)
+    assert change < 1e-12
+    assert error < 1e-11
+
+
+@pytest.mark.long
+def test_momenta_of_a_free_chain_over_100000_steps():
+    change, error = momentum_error(100_000)
+    assert change < 1e-10
+    assert error < 1e-9
+
+
+def test_compound_pendulum_has_the_period_of_elliptic_integrals():
+    from scipy.special import ellipk
+
+    *_, errors = run(pendulum(Pin(("world", "bar"), (0.0, 0.0))), 0.5)
+    # Released from the horizontal (amplitude 90 degrees): a quarter of the period to the lowest point.
+    quarter = np.sqrt(INERTIA / (G * 0.5)) * ellipk(0.5)
+    sim = carom.Simulation(pendulum(Pin(("world", "bar"), (0.0, 0.0)), step=quarter / 64))
+    for _ in range(64):
+        sim.step()
+    assert sim.state.orientation[0] == pytest.approx(-np.pi / 2, abs=1e-4)
+    assert errors.max() < 1e-12
+
+
+# ---- 3D
+
+
+def beam(x, name, **more):
+    return Bodies(Box((1.0, 0.2, 0.1)), [[x, 0.0, 0.0]], mass=1.0, name=name, **more)
+
+
+def test_hinge_in_3d_is_the_pendulum_in_2d():
+    inertia = 1.01 / 12.0
+    flat = carom.Simulation(pendulum(Pin(("world", "bar"), (0.0, 0.0))))
+    bodies = (Bodies(Box((1.0, 0.2, 0.1)), [[0.5, 0.0, 0.0]], mass=1.0, name="bar"),)
+    joints = (Hinge(("world", "bar"), (0.0, 0.0, 0.0), (0.0, -1.0, 0.0)),)
+    solid = carom.Simulation(Scene("p", bodies, joints=joints, gravity=(0.0, 0.0, -G), step=0.005))
+    assert solid.world.inertia[0].min() <= inertia <= solid.world.inertia[0].max() + 1e-12
+    for _ in range(200):
+        flat.step()
+        solid.step()
+    # The discrete rotations of 2D and 3D differ at second order.
+    assert solid.state.position[0, ::2] == pytest.approx(flat.state.position[0], abs=2e-4)
+    assert abs(solid.state.position[0, 1]) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["ball", "hinge", "slider", "weld", "rod"])
+def test_joints_in_3d_keep_energy_and_hold(kind):
+    point = (1.0, 0.1, 0.05)
+    second = {
+        "ball": BallJoint(("a", "b"), point),
+        "hinge": Hinge(("a", "b"), point, (0.3, 1.0, 0.2)),
+        "slider": Slider(("a", "b"), point, (0.2, 0.1, 1.0)),
+        "weld": Weld(("a", "b"), point),
+        "rod": Rod(("a", "b"), (point, (1.2, -0.1, 0.0))),
+    }[kind]
+    joints = (BallJoint(("world", "a"), (0.0, 0.1, 0.0)), second)
+    scene = Scene("p", (beam(0.5, "a"), beam(1.6, "b")), joints=joints, gravity=(0.0, 0.0, -G), step=0.002)
+    _, energies, errors = run(scene, 1.0, "synchronous")
+    assert errors.max() < 1e-11
+    assert np.abs(energies).max() < 1e-4 * G  # of order h^2, and no drift
+
+
+def test_redundant_joints_of_a_closed_loop():
+    """Four hinges with parallel axes have three rows more than they hold."""
+    axis = (0.0, 1.0, 0.0)
+    bars = [
+        Bodies(Box((0.1, 0.1, 1.0)), [[0.0, 0.0, 0.5]], name="p"),
+        Bodies(Box((1.0, 0.1, 0.1)), [[0.5, 0.2, 1.0]], name="q"),
+        Bodies(Box((0.1, 0.1, 1.0)), [[1.0, 0.0, 0.5]], name="r"),
+    ]
+    points = [("world", "p", (0, 0, 0)), ("p", "q", (0, 0, 1)), ("q", "r", (1, 0, 1)), ("r", "world", (1, 0, 0))]
+    joints = [Hinge((a, b), tuple(map(float, p)), axis) for a, b, p in points]
+    scene = Scene("loop", bars, joints=joints, gravity=(3.0, 0.0, -G), step=0.005)
+    sim, energies, errors = run(scene, 1.0)
+    assert errors.max() < 1e-11
+    assert np.abs(energies - energies[0]).max() < 1e-5 * abs(energies[0])
+    assert abs(sim.state.position[1, 0] - 0.5) > 0.01  # it has moved
+
+
+# ---- contact
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_welded_bodies_move_as_one(stepper):
+    """Two welded rectangles that fall on a corner are one rectangle of twice the width."""
+    material = {"default": Material(0.4, 0.3)}
+    turn, high = 0.3, 0.6
+    offset = 0.2 * np.array([np.cos(turn), np.sin(turn)])
+    common = {"boundaries": (Plane(),), "materials": material, "gravity": (0.0, -G), "step": 0.002}
+    one = Scene("one", (Bodies(Rectangle(0.8, 0.2), [[0.0, high]], angle=turn),), **common)
+    parts = [Bodies(Rectangle(0.4, 0.2), [np.array([0.0, high]) + s * offset], angle=turn) for s in (-1, 1)]
+    two = Scene("two", parts, joints=(Weld((0, 1), (0.0, high)),), **common)
+    single, double = carom.Simulation(one, stepper=stepper), carom.Simulation(two, stepper=stepper)
+    for _ in range(190):  # beyond the first impact
+        single.step()
+        double.step()
+    assert single.state.velocity[0, 2] != 0.0
+    # Impacts of jointed worlds take place at the start of a step, others within it.
+    assert double.state.position.mean(axis=0) == pytest.approx(single.state.position[0], abs=5e-3)
+    assert double.state.orientation == pytest.approx(np.full(2, single.state.orientation[0]), abs=3e-2)
+
+
+def chain_on_ground(links=8):
+    bodies = [Bodies(Rectangle(0.18, 0.04), [[0.2 * k, 0.25] for k in range(links)], name="link")]
+    joints = [Pin((k, k + 1), (0.2 * k + 0.1, 0.25)) for k in range(links - 1)]
+    material = {"default": Material(0.0, 0.5)}
+    return Scene(
+        "chain", bodies, boundaries=(Plane(),), materials=material, joints=joints, gravity=(0.0, -G), step=1 / 240
+    )
+
+
+def test_chain_comes_to_rest_on_the_ground():
+    sim, energies, errors = run(chain_on_ground(), 1.0)
+    assert np.abs(sim.state.velocity).max() < 1e-10
+    assert sim.state.position[:, 1] == pytest.approx(np.full(8, 0.02), abs=1e-6)
+    assert errors.max() < 1e-11
+    assert (np.diff(energies) < 1e-9).all()
+
+
+def test_resting_contact_of_a_lever_has_friction():
+    """A bar that leans on a rough plane with its free end stays; on a smooth one it slides."""
+    bodies = (Bodies(Rectangle(1.0, 0.1), [[0.35, 0.36]], angle=-0.8, mass=1.0, name="bar"),)
+    joints = (Pin(("world", "bar"), (0.0, 0.72)),)
+    floor = Plane(point=(0.0, 0.36 - 0.5 * np.sin(0.8) - 0.05 * np.cos(0.8)), normal=(0.0, 1.0))  # below its corner
+    scene = Scene(
+        "lever", bodies, boundaries=(floor,), materials={"default": Material(0.0, 2.0)}, joints=joints,
+        gravity=(0.0, -G), step=0.005,
+    )  # fmt: skip
+    sim, _, errors = run(scene, 1.0)
+    assert np.abs(sim.state.velocity).max() < 1e-9
+    assert errors.max() < 1e-11
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_elastic_pendulum_keeps_its_energy_at_a_wall(stepper):
+    wall = Plane(point=(-0.3, 0.0), normal=(1.0, 0.0))
+    scene = pendulum(Pin(("world", "bar"), (0.0, 0.0)), boundaries=(wall,))
+    _, energies, errors = run(scene, 2.0, stepper)
+    assert np.abs(energies).max() < 1e-4 * G
+    assert errors.max() < 1e-11
+
+
+def test_neighbors_touch_only_if_asked_to():
+    bodies = [Bodies(Rectangle(1.0, 0.1), [[0.5, 0.0]]), Bodies(Rectangle(1.0, 0.1), [[0.5, 0.05]])]
+    build(Scene("overlap", bodies, joints=(Pin((0, 1), (0.0, 0.0)),)))
+    with pytest.raises(carom.ProblemError, match="overlap"):
+        build(Scene("overlap", bodies, joints=(Pin((0, 1), (0.0, 0.0), collide=True),)))
+
+
+# ---- ropes, limits, springs, motors
+
+
+def ball_on_rope(restitution, length=1.0):
+    rope = Rope(("world", "ball"), ((0.0, 0.0), (0.0, -0.2)), length=length, restitution=restitution)
+    return Scene(
+        "rope",
+        (Bodies(Disc(0.1), [[0.0, -0.2]], mass=1.0, name="ball"),),
+        joints=(rope,),
+        gravity=(0.0, -G),
+        step=0.005,
+    )
+
+
+@pytest.mark.parametrize("stepper", ["drift_safe", "time_of_impact"])
+def test_rope_holds_and_bounces(stepper):
+    sim, energies, _ = run(ball_on_rope(0.0), 1.0, stepper)
+    assert sim.state.position[0] == pytest.approx([0.0, -1.0], abs=1e-9)
+    assert np.abs(sim.state.velocity).max() < 1e-12
+    sim, energies, _ = run(ball_on_rope(1.0), 3.0, stepper)
+    assert np.abs(energies - energies[0]).max() < 1e-12
+
+
+def test_limits_hold_and_bounce():
+    for restitution in (0.0, 1.0):
+        joint = Pin(("world", "bar"), (0.0, 0.0), limits=(-1.0, 0.5), restitution=restitution)
+        sim, energies, _ = run(pendulum(joint), 2.0)
+        if restitution:
+            assert np.abs(energies).max() < 1e-4 * G
+        else:
+            # Overlap up to 1e-5 of the length scale is left alone.
+            assert sim.state.orientation[0] == pytest.approx(-1.0, abs=1e-6)
+            assert np.abs(sim.state.velocity).max() < 1e-10
+
+
+def test_motor_has_a_largest_torque_and_holds_its_speed():
+    joint = Pin(("world", "bar"), (0.0, 0.0), speed=3.0, torque=2.0)
+    sim, *_ = run(pendulum(joint, gravity=(0.0, 0.0)), 0.25)
+    assert sim.state.velocity[0, 2] == pytest.approx(2.0 / INERTIA * 0.25, rel=1e-12)
+    sim.run(until=1.0)
+    assert sim.state.velocity[0, 2] == pytest.approx(3.0, rel=1e-9)
+    slide = Slider(("world", "bar"), (0.0, 0.0), (1.0, 1.0), speed=-2.0, force=1.0)
+    sim, *_ = run(pendulum(slide, gravity=(0.0, 0.0)), 0.5)
+    assert sim.state.velocity[0, :2] == pytest.approx(np.full(2, -0.5 / np.sqrt(2.0)), rel=1e-12)
+
+
+def test_spring_oscillates_and_damper_dissipates():
+    ball = Bodies(Disc(0.1), [[1.5, 0.0]], mass=1.0, name="ball")
+    ends = ((0.0, 0.0), (1.5, 0.0))
+    spring = Spring(("world", "ball"), ends, stiffness=100.0, length=1.0)
+    period = 2.0 * np.pi / 10.0
+    sim, energies, _ = run(Scene("s", (ball,), joints=(spring,), step=period / 100), 5.0 * period)
+    assert sim.state.position[0, 0] == pytest.approx(1.5, abs=1e-3)
+    assert energies[0] == pytest.approx(12.5, rel=1e-3)  # stiffness stretch^2 / 2
+    assert np.abs(energies - 12.5).max() < 1e-3 * 12.5
+    damped = Spring(("world", "ball"), ends, stiffness=100.0, damping=1e4, length=1.0)
+    sim, energies, _ = run(Scene("s", (ball,), joints=(damped,), step=0.01), 1.0)
+    assert (np.diff(energies) <= 0.0).all()
+    # Overdamped: the stretch decays at the rate stiffness / damping.
+    assert sim.state.position[0, 0] - 1.0 == pytest.approx(0.5 * np.exp(-0.01), rel=1e-3)
+
+
+def test_joint_to_a_scripted_body():
+    cart = Bodies(Rectangle(0.4, 0.2), [[0.0, 0.0]], motion=Moving((0.5, 0.0)), name="cart")
+    bob = Bodies(Disc(0.05), [[0.0, -1.0]], velocity=(0.5, 0.0), mass=1.0, name="bob")
+    joints = (Rod(("cart", "bob"), ((0.0, 0.0), (0.0, -1.0))),)
+    sim, _, errors = run(Scene("cart", (cart, bob), joints=joints, gravity=(0.0, -G), step=0.005), 1.0)
+    assert errors.max() < 1e-11
+    assert sim.state.position[1] == pytest.approx([0.5, -1.0], abs=1e-9)  # it hangs at rest below the cart
+
+
+def test_runs_are_resumed_with_the_same_bits(tmp_path):
+    scene = chain_on_ground(5).with_(duration=0.3)
+    whole = carom.simulate(scene, output=tmp_path / "whole.h5")
+    carom.simulate(scene.with_(duration=0.15), output=tmp_path / "part.h5")
+    resumed = carom.resume(tmp_path / "part.h5", duration=0.3)
+    assert np.array_equal(whole.frame(-1).position, resumed.frame(-1).position)
+    assert np.array_equal(whole.frame(-1).velocity, resumed.frame(-1).velocity)
+
+
+def test_substepped_refuses_joints():
+    with pytest.raises(carom.ProblemError, match="drift_safe"):
+        carom.Simulation(chain_on_ground(3), stepper="substepped")
