@@ -123,7 +123,171 @@ def figure_of_problem() -> None:
         save(figure, PICTURES / "law_problem.svg", 100)
 
 
+def figure_of_fixed_steps() -> None:
+    """The derivative of the height of a bouncing ball with respect to its first height: exact, and of fixed steps."""
+    from carom import sensitivity
+    from carom.scene import boundaries, shapes
+    from carom.scene.model import Bodies, Material, Scene
+
+    def slope(start: float, times: np.ndarray, **options: object) -> tuple[np.ndarray, np.ndarray]:
+        ball = Bodies(shapes.Disc(0.1), [[0.0, start]])
+        ground = boundaries.Plane((0.0, 0.0), (0.0, 1.0))
+        materials = {"default": Material(0.8)}
+        scene = Scene("ball", [ball], [ground], materials=materials, gravity=(0.0, -9.81), duration=1.6)
+        frames = sensitivity(scene, **options).derivative("bodies.0.position", times)  # type: ignore[arg-type]
+        return frames.position[:, 0, 1], frames["bodies.0.position"].position[:, 0, 1, 0, 1]
+
+    times = np.linspace(0.0, 1.6, 801)
+    with styled(2, width=7.2, height=2.7) as (figure, axes):
+        height, exact = slope(1.0, times)
+        axes[0].plot(times, height, color=GRAY)
+        axes[0].set(xlabel="time (time units)", ylabel="height (length units)", title="A bouncing ball")
+        axes[1].plot(times, exact, color=BLUE, label="time_of_impact: exact")
+        for step, color, dash in ((0.02, ORANGE, DASHES[1]), (0.002, RED, DASHES[2])):
+            biased = slope(1.0, times, stepper="synchronous", step=step)[1]
+            axes[1].plot(times, biased, color=color, ls=dash, label=f"synchronous, step {step:g}")
+        axes[1].set(xlabel="time (time units)", title="Derivative with respect to its first height", ylim=(-2.2, 4.2))
+        axes[1].legend(loc="upper left")
+        save(figure, PICTURES / "fixed_step_gradient.svg", 100)
+
+
+def figure_of_benchmarks() -> None:
+    """Times of engines on the same scene as bars, from the rows of docs/benchmark_results.md."""
+    text = (PAGES.parent / "benchmark_results.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| ([^|]+?), beside (\w+) [\d.]+ \|[^|]*\|.*?([\d.]+) against ([\d.]+) ms", re.MULTILINE)
+    scenes: dict[str, dict[str, float]] = {}
+    for scene, engine, ours, theirs in row.findall(text):
+        key, name = scene.replace(", tolerance 0.03", ""), "Carom, tolerance 0.03" if "tolerance" in scene else "Carom"
+        scenes.setdefault(key, {})[name] = float(ours)
+        scenes[key][engine] = float(theirs)
+    with styled(len(scenes), width=7.2, height=2.3) as (figure, axes):
+        for at, (scene, times) in zip(axes, scenes.items()):
+            names = sorted(times, key=times.__getitem__, reverse=True)
+            colors = [BLUE if name.startswith("Carom") else PALE for name in names]
+            at.barh(names, [times[name] for name in names], color=colors)
+            for k, name in enumerate(names):
+                at.annotate(f"{times[name]:.3g}", (times[name], k), (3, 0), textcoords="offset points", va="center")
+            at.set(title=scene, xlabel="milliseconds per step", xlim=(0, 1.2 * max(times.values())))
+            at.grid(axis="y", visible=False)
+        save(figure, PICTURES / "benchmarks.svg", 100)
+
+
+def figure_of_restitution() -> None:
+    """A cradle of five under the four models: energy that is left, and velocities for e = 0.5."""
+    pairs = (("gr", "energetic"), ("qce", "qce_lcp"), ("gauss_seidel", "newton"), ("lzb", "stronge"))
+    coefficients = np.linspace(0.05, 1.0, 39)
+    with styled(2, width=7.2, height=2.7) as (figure, axes):
+        for k, (law, model) in enumerate(pairs):
+            kept, after = [], np.zeros(5)
+            for e in coefficients:
+                problem = ImpactProblem.chain(masses=[1] * 5, velocities=[1, 0, 0, 0, 0], restitution=e)
+                solution = solve_impact(problem, law, restitution_model=model)
+                kept.append(solution.kinetic_energy / problem.kinetic_energy)
+                if abs(e - 0.5) < 1e-9:
+                    after = solution.velocity
+            axes[0].plot(coefficients, kept, color=CYCLE[k], ls=DASHES[k], label=f"{model} ({law})")
+            axes[1].plot(range(1, 6), after, color=CYCLE[k], ls=DASHES[k], marker="o", ms=3)
+        axes[0].set(xlabel="coefficient of restitution", title="Energy that is left", ylim=(0, 1.05), xlim=(0, 1))
+        axes[0].legend(fontsize=7)
+        axes[1].set(xlabel="ball", title="Velocities for a coefficient of 0.5", xticks=range(1, 6))
+        save(figure, PICTURES / "theory_restitution.svg", 100)
+
+
+def figure_of_friction() -> None:
+    """A disc that strikes the ground obliquely: slip after the impact, and impulses in the cone of Coulomb."""
+    speeds = np.linspace(0.0, 3.0, 61)
+    with styled(2, width=7.2, height=2.7) as (figure, axes):
+        for k, mu in reversed(list(enumerate((0.1, 0.2, 0.4)))):
+            impulses, slip = [], []
+            for v in speeds:
+                ground = {"planes": [((0.0, -1.0), (0.0, 1.0))], "friction": mu, "restitution": 0.5}
+                problem = ImpactProblem.from_discs([[0.0, 0.0]], 1.0, 1.0, [[v, -1.0, 0.0]], **ground)
+                solution = solve_impact(problem, "gr")
+                x, y = solution.velocity.reshape(3)[:2] - np.array([v, -1.0])
+                impulses.append((abs(x), y))
+                slip.append(solution.velocity.reshape(3)[0] + solution.velocity.reshape(3)[2])
+            axes[0].plot(speeds, slip, color=CYCLE[k], ls=DASHES[k], label=f"$\\mu = {mu}$")
+            axes[1].plot(*np.array(impulses).T, "o", color=CYCLE[k], ms=3)
+            axes[1].plot([0, 2 * mu], [0, 2], color=CYCLE[k], lw=0.8)
+        axes[0].plot(speeds, speeds, color=GRAY, lw=0.8)
+        axes[0].set(xlabel="slip before the impact", title="Slip after the impact")
+        axes[0].legend()
+        axes[1].set(xlabel="tangential impulse", title="Impulses lie in the cone", xlim=(0, 0.8), ylim=(0, 1.8))
+        save(figure, PICTURES / "theory_friction.svg", 100)
+
+
+def figure_of_termination() -> None:
+    """Pairwise reflections of three balls: what is left of the approach, for restitution above and below the bound."""
+    with styled(2, width=7.2, height=2.7) as (figure, axes):
+        for k, e in enumerate((0.3, 0.1, 0.06, 0.02)):
+            velocity, left = np.array([1.0, 0.0, 0.0]), []
+            for n in range(40):
+                speeds = ROWS @ velocity
+                left.append(max(-speeds.min(), 1e-17))
+                if speeds.min() >= -1e-16:
+                    break
+                row = ROWS[n % 2]
+                velocity = velocity - row * min(0.0, (1.0 + e) * float(row @ velocity)) / 2.0
+            axes[0].semilogy(left, color=CYCLE[k], ls=DASHES[k], marker=".", label=f"$e = {e}$")
+        axes[0].set(xlabel="reflection", title="Fastest approach that is left", ylim=(1e-12, 3))
+        axes[0].legend()
+        counts = range(3, 17)
+        bound = [np.tan(0.25 * np.pi * (1.0 - 2.0 / n)) ** 2 for n in counts]
+        axes[1].fill_between(counts, bound, color=RED, alpha=0.15, lw=0)
+        axes[1].plot(counts, bound, color=RED)
+        axes[1].annotate("reflections never end", (10, 0.2), ha="center", color=RED)
+        axes[1].set(xlabel="balls in the chain", title="Coefficients that collapse", ylim=(0, 1), xlim=(3, 16))
+        save(figure, PICTURES / "theory_termination.svg", 100)
+
+
+def figure_of_steppers() -> None:
+    """One bounce of a ball with time steps that do not meet the instant of the touch."""
+    from carom import simulate
+    from carom.scene import Bodies, Disc, Plane, Scene
+
+    ball = Bodies(Disc(0.1), [[0.0, 1.1]])
+    scene = Scene("bounce", [ball], [Plane()], gravity=(0.0, -10.0), step=0.07, duration=0.9)
+    fall = np.linspace(0.0, 0.9, 400)
+    first = np.sqrt(0.2)
+    exact = np.where(fall < first, 1.0 - 5.0 * fall**2, 10.0 * first * (fall - first) - 5.0 * (fall - first) ** 2)
+    with styled(2, width=7.2, height=2.7) as (figure, axes):
+        for k, stepper in enumerate(("synchronous", "time_of_impact", "drift_safe", "substepped")):
+            run = simulate(scene, "gr", stepper=stepper, frame_rate=1.0 / 0.07)
+            height = run.positions[:, 0, 1] - 0.1
+            at = axes[0 if stepper == "synchronous" else 1]
+            look = {"marker": "osv^"[k], "ms": 4, "lw": 0.0, "label": stepper, "fillstyle": "none"}
+            at.plot(run.time, height, color=CYCLE[k], **look)
+        for at in axes:
+            at.plot(fall, exact, color=GRAY, lw=0.8, zorder=0)
+            at.set(xlabel="time", ylim=(-0.25, 1.1))
+            at.legend(loc="upper center")
+        axes[0].set_title("Impact at the start of the step")
+        axes[1].set_title("Impact when the gap closes")
+        save(figure, PICTURES / "theory_steppers.svg", 100)
+
+
+def figure_of_towers() -> None:
+    """The forces of a harmonic stack, which stands, and the first motion of a diamond, which falls."""
+    from carom.towers import Tower
+    from carom.towers.drawing import draw
+
+    draw(Tower.harmonic(6), PICTURES / "theory_tower_stands.svg", "forces")
+    draw(Tower.diamond(3), PICTURES / "theory_tower_falls.svg", "velocities")
+
+
+OTHERS = {
+    "problem": figure_of_problem,
+    "benchmarks": figure_of_benchmarks,
+    "restitution": figure_of_restitution,
+    "friction": figure_of_friction,
+    "termination": figure_of_termination,
+    "steppers": figure_of_steppers,
+    "towers": figure_of_towers,
+    "fixed_steps": figure_of_fixed_steps,
+}
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:] or (*LAWS, "problem"):
-        figure_of_problem() if name == "problem" else figure_of_law(name)
-        print(PICTURES / f"law_{name}.svg")
+    for name in sys.argv[1:] or (*LAWS, *OTHERS):
+        OTHERS[name]() if name in OTHERS else figure_of_law(name)
+        print(name)
