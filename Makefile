@@ -4,26 +4,35 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL := /bin/sh
-# Two processes, which share compiled kernels through the cache. PARALLEL= runs all in one.
-PARALLEL ?= -n 2 --dist worksteal
+# Two processes (tests/processes.py), which share compiled kernels through the cache. PARALLEL= runs all in one.
+PARALLEL ?= --processes=2
 # Interpreters for which `make dist-check` installs the wheel.
 PYTHONS ?= $(PYTHON)
 
 # Engines beside which the benchmarks run; the names are those of the files in benchmarks/engines.
 ENGINES := rapier mujoco bullet chipmunk cholmod
 
-# Scenes of docs/scenes.md with the parameters of their stills; the last --size counts.
+# Scenes of docs/scene_library.md and the gallery with the parameters of their stills; the last --size counts.
 STILLS := butterfly matryoshka cradle_3d pool_break_3d two_rabbits_box rabbits_in_pot dolls card_house repose pebbles \
 	"rube_goldberg --size 800x450" cube_packing "cross_packing --size 720x405" "sphere_packing --size 800x450" \
 	"rabbit_pile --set detail=24 --size 800x450" "rabbits_and_pawns --set detail=24 --size 800x450" \
-	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450"
+	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450" \
+	$(foreach still,newtons_cradle_disturbed three_ball_chain bernoulli energy_drum box_stack \
+	two_tetrahedra box_2x2x1 box_tower_3d trefoil_drop spinning_top_free,"$(still) --size 640x360") \
+	"granular_wave_2d --set rows=8 --size 640x360"
 
 # Films of docs/gallery.md, together less than 1 MB.
 FILMS := "cradle_3d --to 4" "pool_break_3d --to 4 --camera elevation=28" "card_house --from 9.8 --to 12.8" \
 	"rube_goldberg --speed 4"
 
+# Runs that docs/gallery.md plays, together less than 2.5 MB.
+RUNS := "pool_break --duration 6 --frame-rate 40" "newtons_cradle --frame-rate 40" \
+	"maxwells_demon --duration 12 --frame-rate 25" "cradle_3d --duration 4 --frame-rate 40" \
+	"pool_break_3d --duration 4 --frame-rate 30" "card_house --duration 13 --frame-rate 20" \
+	"matryoshka --frame-rate 40" "dolls --duration 6 --frame-rate 25"
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long fuzz bench lint format docs dist dist-check dist-kernels stills films clean
+.PHONY: help demo test test-long fuzz bench lint format docs dist dist-check dist-kernels stills films playback clean
 
 help: ## print this list
 	@echo "Carom: simultaneous impact of rigid bodies"
@@ -46,15 +55,20 @@ demo: $(VENV)/.for-kernels ## Newton's cradle under every law, a pool break unde
 	@$(call READY,demo,$(VENV)/.installed)
 	@$(BIN)/carom demo -o out
 
-READY_FOR_TESTS = $(call READY,,$(VENV)/.installed-test $(VENV)/.browser $(VENV)/.bytecode)
+# Tests are collected while kernels are compiled; the first one waits for the stamp of these. $(1) are variables and
+# $(2) arguments of pytest. Options of tests/processes.py need the "=": before pytest knows them, it takes a word that
+# stands alone for a path, and if that exists already (the stamp, with kernels from the cache), it looks for conftest.py
+# beside it only and never finds the one that declares the options.
+RUN_TESTS = rm -f $(VENV)/.compiled; \
+	( trap 'kill $$!' TERM; $(WARM_UP) & wait $$!; touch $(VENV)/.compiled ) & compiling=$$!; \
+	$(MAKE) -s --no-print-directory $(VENV)/.installed-test $(VENV)/.browser || { kill $$compiling; exit 1; }; \
+	$(1) $(BIN)/python -m pytest $(PARALLEL) --after=$(VENV)/.compiled $(2) $(ARGS)
 
 test: $(VENV)/.for-kernels ## the test suite without its long part
-	@$(READY_FOR_TESTS)
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not long" $(ARGS)
+	@$(call RUN_TESTS,,-m "not long")
 
 test-long: $(VENV)/.for-kernels ## the whole test suite
-	@$(READY_FOR_TESTS)
-	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+	@$(call RUN_TESTS,HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long},)
 
 fuzz: $(VENV)/.installed-test ## random cases against the library, minutes; ARGS="NAME --count 1000 --seed 7"
 	@$(BIN)/carom warmup
@@ -91,7 +105,7 @@ dist-kernels: $(VENV)/.installed-dev ## the wheel with compiled kernels for this
 	@rm -rf dist/kernels
 	@CAROM_BUILD_KERNELS=$${CAROM_BUILD_KERNELS:-1} $(BIN)/python -m build --no-isolation --wheel --outdir dist/kernels .
 
-stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS="dolls repose" makes some of them
+stills: $(VENV)/.installed ## the stills of the gallery, many minutes; STILLS="dolls repose" makes some of them
 	@for still in $(STILLS); do \
 		$(BIN)/carom render --size 960x540 $$still -o docs/images/scene_$${still%% *}.png --overwrite || exit 1; done
 	@$(BIN)/python -c "$$FEWER_COLORS" docs/images/scene_*.png
@@ -99,6 +113,11 @@ stills: $(VENV)/.installed ## the stills of docs/scenes.md, many minutes; STILLS
 films: $(VENV)/.installed ## the films of docs/gallery.md, many minutes; FILMS=cradle_3d makes one of them
 	@for film in $(FILMS); do \
 		$(BIN)/carom render --size 640x360 --fps 20 $$film -o docs/images/film_$${film%% *}.mp4 --overwrite || exit 1; done
+
+playback: $(VENV)/.installed ## the runs that docs/gallery.md plays, minutes; RUNS=cradle_3d makes one of them
+	@mkdir -p out docs/playback; for run in $(RUNS); do name=$${run%% *}; \
+		$(BIN)/carom run $$run -q -o out/$$name.h5 --overwrite && \
+		$(BIN)/carom export out/$$name.h5 -o docs/playback/$$name.html --overwrite || exit 1; done
 
 # Pictures of more than 150 KiB are stored with 128 colors.
 define FEWER_COLORS
@@ -110,13 +129,17 @@ for path in sys.argv[1:]:
 endef
 export FEWER_COLORS
 
-# Formulas are rendered by KaTeX, which the site carries along: its npm package, without what no page needs.
+# Formulas are rendered by KaTeX, which the site carries along: its npm package, without what no page needs. iframe-worker
+# (MIT) lets the search run in a site that is opened as files.
 docs/katex/katex.min.js:
 	@echo "fetching KaTeX for the formulas of the site ..."
 	@command -v npm >/dev/null || { echo "the formulas of the site need npm, which is not there" >&2; exit 1; }
 	@mkdir -p out docs/katex && cd out && npm pack --silent katex@0.16 >/dev/null && tar xzf katex-*.tgz && rm katex-*.tgz
 	@cp -r out/package/dist/katex.min.css out/package/dist/fonts docs/katex && rm -f docs/katex/fonts/*.ttf docs/katex/fonts/*.woff
-	@cp out/package/LICENSE docs/katex && cp out/package/dist/katex.min.js docs/katex && rm -rf out/package
+	@cp out/package/LICENSE docs/katex && rm -rf out/iframe && mkdir out/iframe && cd out/iframe \
+		&& npm pack --silent iframe-worker@1 >/dev/null && tar xzf iframe-worker-*.tgz
+	@cp out/iframe/package/shim/index.js docs/katex/iframe-worker.js && rm -rf out/iframe
+	@cp out/package/dist/katex.min.js docs/katex && rm -rf out/package
 
 clean: ## remove the environment, caches and pictures; compiled kernels stay in the user's cache folder
 	rm -rf $(VENV) $(VENV)-engines out docs/katex build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -156,11 +179,6 @@ $(VENV)/.browser: $(VENV)/.created
 		apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1 || true; \
 	fi
 	@if { $(FIND_CHROMIUM); } >/dev/null; then touch $@; else echo "no chromium: the tests of the pages are skipped"; fi
-
-# One process writes the byte code of tests and of what they import, which both processes of the tests would do at once.
-$(VENV)/.bytecode: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest --collect-only -qq -m "not long" >/dev/null || true
-	@touch $@
 
 $(VENV)/.for-kernels: pyproject.toml $(VENV)/.created
 	@echo "installing what kernels need ..."

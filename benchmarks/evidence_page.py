@@ -1,13 +1,14 @@
-"""Puts reports of evidence into docs/reproduce.md: `python -m benchmarks.evidence_page FOLDER DATE [PAPER_FOLDER]`.
+"""Writes docs/reproduce.md and a page per entry: `python -m benchmarks.evidence_page FOLDER DATE [PAPER_FOLDER]`.
 
 FOLDER has the small scale, PAPER_FOLDER some entries at the size of the papers. Figures are copied to docs/images in a
-smaller size, with 256 colors.
+smaller size, with 256 colors. The part of docs/reproduce.md above MARK is written by hand.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from PIL import Image
@@ -16,6 +17,7 @@ from carom.reproduce import finished
 from carom.reproduce.report import markdown
 
 PAGE = Path("docs/reproduce.md")
+ENTRIES = Path("docs/evidence")
 IMAGES = Path("docs/images/reproduce")
 MARK = "<!-- Below: python -m benchmarks.evidence_page FOLDER DATE [PAPER_FOLDER] -->"
 # Heading, largest width in pixels and largest size in bytes of the figures.
@@ -29,24 +31,47 @@ def main(folder: Path, date: str, paper: Path | None = None) -> None:
     IMAGES.mkdir(exist_ok=True, parents=True)
     for old in IMAGES.glob("*.png"):
         old.unlink()
-    text = section(folder, date, "small") + (section(paper, date, "paper") if paper else "")
-    above = re.split("<!-- Below: python", PAGE.read_text(encoding="utf-8"))[0]
-    PAGE.write_text(f"{above}{MARK}\n\n{text.rstrip()}\n", encoding="utf-8")
+    write({"small": report(folder, date, "small")} | ({"paper": report(paper, date, "paper")} if paper else {}))
 
 
-def section(folder: Path, date: str, scale: str) -> str:
-    """The report of a folder as a section of the page, with its figures copied."""
-    heading, width, largest = SECTIONS[scale]
+def report(folder: Path, date: str, scale: str) -> str:
+    """The report of a folder, with its figures copied."""
+    _, width, largest = SECTIONS[scale]
     text = markdown(folder, finished(folder, scale), scale, date)
-    text = re.sub(r"^(##+) ", r"#\1 ", text, flags=re.MULTILINE)
-    text = text.replace("# The papers, measured again", f"## {heading}", 1)
     for alt, link in re.findall(r"!\[(.*?)\]\((.*?)\)", text):
         name = link.replace("/", "-") if scale == "small" else f"{scale}-{link.replace('/', '-')}"
         shrink(folder / link, IMAGES / name, width, largest)
-        text = text.replace(f"![{alt}]({link})", f"![{alt}](images/reproduce/{name})")
-    if scale == "paper":  # headings of entries and papers are unique in a page
-        text = re.sub(r"^(###+ .*)$", r"\1 (paper scale)", text, flags=re.MULTILINE)
-    return f"{text.rstrip()}\n\n"
+        text = text.replace(f"![{alt}]({link})", f"![{alt}](../images/reproduce/{name})")
+    return text
+
+
+def write(reports: Mapping[str, str]) -> None:
+    """The overview and the pages of entries, from the reports of both scales."""
+    overview, entries = "", dict[str, str]()
+    for scale, text in reports.items():
+        # A part begins with the heading of a paper or of an entry; the first part is that of the report.
+        head, *parts = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)
+        table = re.sub(r"^\| ([a-z]+-[\w.-]+) \|", r"| [\1](evidence/\1.md) |", head, flags=re.MULTILINE)
+        overview += f"## {SECTIONS[scale][0]}\n\n{table.split(chr(10), 2)[2].strip()}\n\n"
+        for part in parts:
+            key, _, body = part.partition("\n")
+            if key.startswith("### "):
+                key, (title, _, results) = key[4:].strip(), body.strip().partition("\n")
+                page = entries.get(key, top(key, title))
+                entries[key] = f"{page}## {SECTIONS[scale][0]}\n\n{results.strip()}\n\n"
+    ENTRIES.mkdir(exist_ok=True)
+    for old in ENTRIES.glob("*.md"):
+        old.unlink()
+    for key, text in entries.items():
+        (ENTRIES / f"{key}.md").write_text(text.rstrip() + "\n", encoding="utf-8")
+    above = PAGE.read_text(encoding="utf-8").split(MARK)[0]
+    PAGE.write_text(f"{above}{MARK}\n\n{overview.rstrip()}\n", encoding="utf-8")
+
+
+def top(key: str, title: str) -> str:
+    """The head of the page of an entry: its subject is the title."""
+    how = f"To make this one: `carom reproduce {key} -o evidence`."
+    return f"# {title.rstrip('.')}\n\n[All entries](../reproduce.md). {how}\n\n"
 
 
 def shrink(source: Path, target: Path, width: int, largest: int) -> None:

@@ -24,9 +24,9 @@ def random_pile(contacts: int, dim: int = 2, seed: int = 0) -> carom.ImpactProbl
         grid[:, 2] *= np.sqrt(0.5)
     place = 2.0 * grid + rng.uniform(-0.08, 0.08, grid.shape)
     return carom.ImpactProblem.from_discs(
-        place, 1.0, rng.uniform(0.5, 2.0, len(place)), rng.normal(size=place.shape), tolerance=0.04
+        place, 1.0, rng.uniform(0.5, 2.0, len(place)), rng.normal(size=place.shape), tolerance=0.04, overlap=0.4
     ) if dim == 2 else carom.ImpactProblem.from_spheres(
-        place, 1.0, rng.uniform(0.5, 2.0, len(place)), rng.normal(size=place.shape), tolerance=0.04
+        place, 1.0, rng.uniform(0.5, 2.0, len(place)), rng.normal(size=place.shape), tolerance=0.04, overlap=0.4
     )  # fmt: skip
 
 

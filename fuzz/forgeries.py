@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,13 +16,13 @@ import numpy as np
 import carom
 from carom.errors import ProblemError, has_controls
 from carom.hdf5 import check_structure
-from carom.trajectory import Trajectory
+from carom.trajectory import Trajectory, checkpoint
 from carom.trajectory.format import HASH, fixed_text
 from carom.trajectory.journal import PAGE, USER_BLOCK, Head, Journal, journal_of, read_head
 
 from .campaign import Campaign
 from .files import fault
-from .mutations import NASTY_VALUES, chosen, damaged_tree
+from .mutations import NASTY_VALUES, chosen, damaged_array, damaged_table, damaged_tree
 from .trajectories import contents, runs
 
 MOST_RESUMED = 60  # steps; the runs have 40
@@ -70,6 +71,26 @@ def replace_json(file: h5py.Group, name: str, data: Any) -> None:
     file.create_dataset(name, data=fixed_text(json.dumps(data)))
 
 
+def replace_events(file: h5py.File, table: np.ndarray) -> None:
+    """Another table of events, in chunks as the original."""
+    old = file["events"]
+    chunks = old.chunks if table.ndim == old.ndim else None
+    del file["events"]
+    file.create_dataset("events", data=table, chunks=chunks, maxshape=(None,) if chunks else None)
+
+
+def replace_memory(file: h5py.File, memory: dict[str, np.ndarray]) -> None:
+    """Another memory of the current checkpoint, with its checksums."""
+    group = file["checkpoint"]
+    records, packed = group["record"][()], checkpoint.pack_memory(memory)
+    slot = int(np.argmax(records["serial"]))
+    del group[str(slot)]["memory"]
+    group[str(slot)].create_dataset("memory", data=packed)
+    records[slot]["memory"], records[slot]["memory_crc"] = len(packed), zlib.crc32(packed.data)
+    records[slot]["crc"] = zlib.crc32(records[slot].tobytes()[: -checkpoint.RECORD["crc"].itemsize])
+    group["record"][...] = records
+
+
 class Case(NamedTuple):
     """Name of the run, the part that is forged, and its new content."""
 
@@ -84,11 +105,13 @@ class Forgeries(Campaign):
 
     def case(self, rng: np.random.Generator) -> Case:
         run = chosen(rng, list(runs()))
-        part = chosen(rng, ("settings", "settings", "settings", "scene", "journal"))
+        part = chosen(rng, ("settings", "settings", "settings", "scene", "scene", "journal", "events", "memory"))
         if part == "journal":
             size = int(chosen(rng, (0, 1, 10_000, 2**20, 2**40, 2**61, 2**62, 2**63 - 1)))
             pages = [int(page) for page in rng.integers(0, chosen(rng, (4, 2**20, 2**50)), int(rng.integers(0, 4)))]
             return Case(run, part, (size, int(chosen(rng, (0, 0, 0, 1, -1))), {n: rng.bytes(PAGE) for n in pages}))
+        if part in ("events", "memory"):
+            return Case(run, part, _damaged_part(rng, run, part))
         with h5py.File(io.BytesIO(runs()[run][0]), "r") as file:
             data = json.loads(file["settings" if part == "settings" else "scene/meta"][()])
         data = damaged_tree(rng, data)
@@ -112,10 +135,34 @@ class Forgeries(Campaign):
         (folder / "case.txt").write_text(f"{case.run}, {case.part}\n{case.data!r}"[:100_000])
 
 
+def _damaged_part(rng: np.random.Generator, run: str, part: str) -> Any:
+    """The table of events, or the arrays of a checkpoint by name, with one to three changes."""
+    with h5py.File(io.BytesIO(runs()[run][0]), "r") as file:
+        table = file["events"][()] if "events" in file else None
+        memory = checkpoint.load(file["checkpoint"])[1]
+    if part == "events":
+        return None if table is None else damaged_table(rng, table)
+    for _ in range(int(rng.integers(1, 4))):
+        name = chosen(rng, sorted(memory))
+        if rng.random() < 0.15:
+            memory = {key: value for key, value in memory.items() if key != name}
+            continue
+        made = damaged_array(rng, memory[name])
+        memory[name] = made if made.dtype.kind != "O" else made.astype("S9")
+    return memory
+
+
 def _change(case: Case) -> Callable[[h5py.File], None]:
     def change(file: h5py.File) -> None:
         if case.part == "scene":
             replace_json(file["scene"], "meta", case.data)
+            return
+        if case.part == "events":
+            if case.data is not None:
+                replace_events(file, case.data)
+            return
+        if case.part == "memory":
+            replace_memory(file, case.data)
             return
         replace_json(file, "settings", case.data)
         if isinstance(case.data, dict) and isinstance(case.data.get("law"), str):

@@ -132,6 +132,35 @@ def damaged_array(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
     return array
 
 
+def damaged_table(rng: np.random.Generator, table: np.ndarray) -> np.ndarray:
+    """A structured table with other values, and rarely with another length, shape or columns of other types."""
+    table, kind = np.array(table), rng.random()
+    if kind < 0.1:
+        return table[: int(rng.integers(len(table) + 1))]
+    if kind < 0.2:
+        return np.concatenate([table, table])
+    if kind < 0.25:
+        return table[None]
+    if kind < 0.35:
+        changed = chosen(rng, table.dtype.names)
+        types = [
+            (n, chosen(rng, ("f2", "S3", "i1", "u8", "c16")) if n == changed else table.dtype[n])
+            for n in table.dtype.names
+        ]
+        return np.zeros(len(table), types)
+    for _ in range(int(rng.integers(1, 4)) if len(table) else 0):
+        name = chosen(rng, table.dtype.names)
+        column = table[name]
+        if column.dtype.kind == "f":
+            values: tuple[Any, ...] = (0.0, -1.0, 1e19, 1e38, 1e308, np.nan, -np.inf, -1e300)
+        else:
+            limits = np.iinfo(column.dtype)
+            values = (0, -1, 1, 2, 100, limits.min, limits.max)
+        with np.errstate(over="ignore"):
+            column[int(rng.integers(len(column)))] = np.array(chosen(rng, values)).astype(column.dtype)
+    return table
+
+
 def damaged_bytes(rng: np.random.Generator, data: bytes, first: int = 0) -> bytes:
     """Bytes with one kind of damage behind `first`: bits, ranges, zeros, moved or missing parts."""
     out, kind = bytearray(data), int(rng.integers(7))

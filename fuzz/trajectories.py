@@ -13,7 +13,7 @@ import numpy as np
 
 import carom
 from carom.errors import ProblemError
-from carom.scene import Bodies, Disc, Plane, Rectangle, Scene, Sphere
+from carom.scene import Bodies, Disc, Pin, Plane, Rectangle, Rod, Rope, Scene, Sphere, Spring
 from carom.trajectory import Recorder, Trajectory
 
 from .campaign import Campaign
@@ -82,6 +82,8 @@ def contents(run: Trajectory) -> str:
         impulses = run.impulses(k)
         for array in vars(impulses).values() if impulses is not None else ():
             digest.update(np.asarray(array).tobytes())
+    for array in (run.events, *(run.unlisted_events or ())):
+        digest.update(b"" if array is None else np.asarray(array).tobytes())
     about = (run.name, run.law, run.carom_version, run.finished, run.settings, run.scene.bodies[0].name, run.state_hash)
     digest.update(repr((about, last.time, last.step, last.position.tolist(), last.velocity.tolist())).encode())
     return digest.hexdigest()
@@ -107,9 +109,17 @@ def runs() -> dict[str, tuple[bytes, str]]:
     spheres = Bodies(Sphere(0.5), np.array([[0.0, 0.0, 0.5], [0.2, 0.0, 1.6]]))
     plane = Scene("plane", [balls, bricks], [Plane()], gravity=(0.0, -9.81))
     space = Scene("space", [spheres], [Plane()], gravity=(0.0, 0.0, -9.81))
+    links = Bodies(Rectangle(0.8, 0.1), np.array([[0.4, 3.0], [1.2, 3.0], [2.0, 3.0]]), name="link")
+    joints = (
+        Pin(("world", 0), (0.0, 3.0), limits=(-3.0, 0.5)),
+        Rod((1, 2), ((1.2, 3.0), (2.0, 3.0))),
+        Rope((0, "link[2]"), ((0.4, 3.0), (2.0, 3.0)), length=2.0, restitution=0.5),
+        Spring((0, 1), ((0.8, 3.0), (0.9, 3.0)), 10.0, 0.1),
+    )
+    jointed = Scene("jointed", [links], [Plane()], gravity=(0.0, -9.81), joints=joints)
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for scene in (plane, space):
+        for scene in (plane, space, jointed):
             path = Path(folder) / f"{scene.name}.h5"
             carom.simulate(scene, "gr", 0.4, path, step=0.01, impulses=scene is plane).close()
             found[f"finished, {scene.name}"] = path
