@@ -102,7 +102,7 @@ def redundant_bars(
     worst = max(off["braced"], off["overbraced"])
     findings = (
         f"redundant bars change the motion by {worst:.0e} brick widths, so no bar needs to be removed",
-        f"with M = {penalties[0]:g} bars change by {stretch[f'M = {penalties[0]:g}']:.1e} of their length in {steps} steps",
+        f"with M = {penalties[0]:g} bars change by {stretch[f'M = {penalties[0]:g}']:.1e} of their length",
     )
     return Evidence(tuple(rows), files, findings, {"side": side, "steps": steps, "step": STEP})
 

@@ -1,8 +1,7 @@
 """The smallest impacts: the two model problems of Smith 2012, figure 3, and two equal balls (collapse paper, figure 9).
 
-In Newton's cradle the last ball must break away; lcp reflects contacts that do not approach to rest, and they stick. In
-Bernoulli's problem one ball strikes two that touch it alike; gauss_seidel serves one of them first, and the answer leans.
-Two equal balls have closed forms: they share their momentum, or exchange it.
+In Newton's cradle the last ball must break away; under lcp contacts that do not approach stay closed. In Bernoulli's
+problem one ball strikes two others at once; gauss_seidel serves one of them first, and the answer is not symmetric. Two equal balls have closed forms: they share their momentum, or exchange it.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def run(case: Case) -> Evidence:
         slowest = float(min(one.separation_speed[list(cradle.breaking)]))
         error = image_error(bernoulli.problem, two.velocity)[0]
         rows += [
-            Row(f"{law}: Newton's cradle, speed at which the last ball leaves", _word(BREAKS[law], "breaks away", "sticks"),
-                slowest, "of the striker", (slowest > BREAK_AWAY_SPEED) == BREAKS[law]),
+            Row(f"{law}: Newton's cradle, speed at which the last ball leaves",
+                _word(BREAKS[law], "breaks away", "sticks"), slowest, "of the striker", (slowest > BREAK_AWAY_SPEED) == BREAKS[law]),
             Row(f"{law}: Bernoulli's problem, mirror error", _word(SYMMETRIC[law], "symmetric", "leans"),
                 error, "of the largest speed", (error <= SYMMETRY_BOUND) == SYMMETRIC[law]),
         ]  # fmt: skip
@@ -104,7 +103,7 @@ def _balls(axes: Axes, problem: ImpactProblem, velocity: Floats, color: str) -> 
             axes.annotate("", tip, center, arrowprops=look)
         else:
             axes.plot(*center, marker="o", markersize=2.5, color=BLACK)
-    low, high = place.min(axis=0) - 1.3, place.max(axis=0) + (2.6, 1.3)
+    low, high = place.min(axis=0) - 1.3, place.max(axis=0) + np.array([2.6, 1.3])
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     axes.set_axis_off()
 

@@ -60,8 +60,8 @@ def run(case: Case, duration: float = 40.0, steps: Sequence[float] = (0.02, 0.01
     ]  # fmt: skip
     files = _draw(case.out, walks, (time, blown))
     findings = (
-        f"under gr the energy walks by {level[steps[0]]:.1e} of itself at h = {steps[0]:g} and by {level[steps[-1]]:.1e} "
-        f"at h = {steps[-1]:g}; under jacobi it grows without bound",
+        f"under gr the energy walks by {level[steps[0]]:.1e} of itself at h = {steps[0]:g} and by "
+        f"{level[steps[-1]]:.1e} at h = {steps[-1]:g}; under jacobi it grows without bound",
     )
     return Evidence(tuple(rows), files, findings, {"potential": f"{STIFFNESS} |x|^4 / 4", "duration": duration})
 

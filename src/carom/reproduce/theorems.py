@@ -147,7 +147,8 @@ def appendix(case: Case, problems: int = 150, coefficient: float = 0.5) -> Evide
         Row("equation 24: problems in which the interpolated impulses break complementarity", 0, broken,
             f"of {len(chosen)}", broken == 0,
             "the sum of two solutions does not solve the third: a contact may push in one and open in the other"),
-        Row("equation 24: largest residual of the interpolated impulses", 0.0, max(residuals), "of the fastest approach"),
+        Row("equation 24: largest residual of the interpolated impulses", 0.0, max(residuals),
+            "of the fastest approach"),
         Row("equation 28: energy of interpolated impulses above its bound", 0.0, max(energy, 0.0), "relative",
             energy <= ROUNDING, "the bound itself needs no complementarity and holds"),
         Row("energy that the exact solution of equation 19 gains", 0.0, coupled, "relative", coupled <= ROUNDING,
@@ -233,6 +234,7 @@ def _work_error(s: ImpactSolution) -> float:
     """Lemma 3.1: change of the kinetic energy minus `sum over components of p (u- + u+) / 2`, relative."""
     p = s.problem
     normal = float(s.impulse @ (p.separation_speed() + s.separation_speed)) / 2.0
+    assert s.friction_impulse is not None
     tangential = float((s.friction_impulse * (p.slip_speed() + p.slip_speed(s.velocity))).sum()) / 2.0
     return abs(s.kinetic_energy - p.kinetic_energy - normal - tangential) / p.kinetic_energy
 
