@@ -1,7 +1,8 @@
 """The smallest impacts: the two model problems of Smith 2012, figure 3, and two equal balls (collapse paper, figure 9).
 
 In Newton's cradle the last ball must break away; under lcp contacts that do not approach stay closed. In Bernoulli's
-problem one ball strikes two others at once; gauss_seidel serves one of them first, and the answer is not symmetric. Two equal balls have closed forms: they share their momentum, or exchange it.
+problem one ball strikes two others at once; gauss_seidel serves one of them first, and the answer is not symmetric.
+Two equal balls have closed forms: they share their momentum, or exchange it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def run(case: Case) -> Evidence:
         error = image_error(bernoulli.problem, two.velocity)[0]
         rows += [
             Row(f"{law}: Newton's cradle, speed at which the last ball leaves",
-                _word(BREAKS[law], "breaks away", "sticks"), slowest, "of the striker", (slowest > BREAK_AWAY_SPEED) == BREAKS[law]),
+                _word(BREAKS[law], "breaks away", "sticks"), slowest, "of the striker",
+                (slowest > BREAK_AWAY_SPEED) == BREAKS[law]),
             Row(f"{law}: Bernoulli's problem, mirror error", _word(SYMMETRIC[law], "symmetric", "leans"),
                 error, "of the largest speed", (error <= SYMMETRY_BOUND) == SYMMETRIC[law]),
         ]  # fmt: skip
