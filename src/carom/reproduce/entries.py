@@ -146,6 +146,8 @@ _ENTRIES = (
           "gases:run_pressure", (17, 300), {"count": 4000, "impacts": 200.0}, {"count": 10_000, "impacts": 1000.0}),
     Entry("gas-cooling", "a granular gas cools by Haff's law: exponent and rate against kinetic theory",
           "gases:run_cooling", (5, 60), {"seeds": 4}, {"count": 8000, "seeds": 8}),
+    Entry("carom-stiff-springs", "every elastic law against stiff Hertz springs, by kind of problem", "stiff_springs",
+          (60, 60)),
     Entry("carom-tumbling", "a T-handle tumbles freely: its flips, and what two integrators keep in a million steps",
           "tumbling", (2, 10), {"steps": 100_000}),
 )
