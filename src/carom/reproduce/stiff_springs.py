@@ -69,12 +69,12 @@ def _rack(rng: np.random.Generator) -> ImpactProblem:
 def _pyramid(rng: np.random.Generator) -> ImpactProblem:
     """A pyramid of 4 or 10 spheres, struck from above at its top, up to 20 degrees off the vertical."""
     layers = int(rng.integers(2, 4))
-    place = [
+    layered = [
         [*(p - triangle(k).mean(axis=0)), -(k - 1) * np.sqrt(2 / 3)] for k in range(1, layers + 1) for p in triangle(k)
     ]
     tilt, way = np.radians(rng.uniform(0, 20)), rng.uniform(0, 2 * np.pi)
     up = np.array([np.sin(tilt) * np.cos(way), np.sin(tilt) * np.sin(way), np.cos(tilt)])
-    place = np.vstack([place, up])
+    place = np.vstack([layered, up])
     v = np.zeros_like(place)
     v[-1] = -up
     return ImpactProblem.from_spheres(place, 0.5, 1.0, v, name="pyramid")
@@ -189,6 +189,6 @@ def _draw(out: Path, tables: dict[str, Floats]) -> tuple[Path, ...]:
         axes.set_title("Elastic laws against stiff Hertz springs (below 1e-4 at the left edge)")
         figure.legend(loc="outside lower center", ncols=5)
         rows = [(kind, law, table[:, k]) for kind, table in tables.items() for k, law in enumerate(LAWS)]
-        columns = {"kind": [r[0] for r in rows], "law": [r[1] for r in rows]}
+        columns: dict[str, list[Any]] = {"kind": [r[0] for r in rows], "law": [r[1] for r in rows]}
         columns |= {"median": [float(np.median(r[2])) for r in rows], "largest": [float(r[2].max()) for r in rows]}
         return write(figure, out, "stiff_springs", columns)
