@@ -1,6 +1,7 @@
 """Writes docs/reproduce.md and a page per entry: `python -m benchmarks.evidence_page FOLDER DATE [PAPER_FOLDER]`.
 
-FOLDER has the small scale, PAPER_FOLDER some entries at the size of the papers. Figures are copied to docs/images in a
+FOLDER has the small scale, PAPER_FOLDER some entries at the size of the papers; without it the pages keep what they
+have at that size. Figures are copied to docs/images in a
 smaller size, with 256 colors. The part of docs/reproduce.md above MARK is written by hand.
 """
 
@@ -30,7 +31,8 @@ SECTIONS = {
 def main(folder: Path, date: str, paper: Path | None = None) -> None:
     IMAGES.mkdir(exist_ok=True, parents=True)
     for old in IMAGES.glob("*.png"):
-        old.unlink()
+        if paper or not old.name.startswith("paper-"):
+            old.unlink()
     write({"small": report(folder, date, "small")} | ({"paper": report(paper, date, "paper")} if paper else {}))
 
 
@@ -48,6 +50,8 @@ def report(folder: Path, date: str, scale: str) -> str:
 def write(reports: Mapping[str, str]) -> None:
     """The overview and the pages of entries, from the reports of both scales."""
     overview, entries = "", dict[str, str]()
+    kept = {} if "paper" in reports else {path.stem: at_paper_size(path) for path in ENTRIES.glob("*.md")}
+    kept_overview = "" if "paper" in reports else at_paper_size(PAGE)
     for scale, text in reports.items():
         # A part begins with the heading of a paper or of an entry; the first part is that of the report.
         head, *parts = re.split(r"^(?=##+ )", text, flags=re.MULTILINE)
@@ -63,9 +67,17 @@ def write(reports: Mapping[str, str]) -> None:
     for old in ENTRIES.glob("*.md"):
         old.unlink()
     for key, text in entries.items():
+        text += kept.get(key, "")
         (ENTRIES / f"{key}.md").write_text(text.rstrip() + "\n", encoding="utf-8")
     above = PAGE.read_text(encoding="utf-8").split(MARK)[0]
-    PAGE.write_text(f"{above}{MARK}\n\n{overview.rstrip()}\n", encoding="utf-8")
+    PAGE.write_text(f"{above}{MARK}\n\n{(overview + kept_overview).rstrip()}\n", encoding="utf-8")
+
+
+def at_paper_size(page: Path) -> str:
+    """The section of a page with the results at the size of the papers; empty if it has none."""
+    heading = f"## {SECTIONS['paper'][0]}\n"
+    _, found, text = page.read_text(encoding="utf-8").partition(heading)
+    return found + text
 
 
 def top(key: str, title: str) -> str:

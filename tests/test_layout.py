@@ -55,7 +55,7 @@ ALLOWED = {
     "sensitivities": _RUN | {"derivatives", "draw.style"},  # runs, their derivatives, and fits of them to data
     "analysis": _STUDY,
     "testing": _STUDY,
-    "reproduce": _STUDY | {"resuming", "draw", "towers", ""},
+    "reproduce": _STUDY | {"resuming", "draw", "towers", "testing", ""},
     "sweeps": _STUDY | {""},  # the version, for the record
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from carom import ImpactProblem, ProblemError, solve_impact
+from carom.reproduce import Case, stiff_springs
 from carom.reproduce.hertz import hertz_chain, hertz_impact
 
 # Calculated apart from this library; four decimals.
@@ -78,3 +79,12 @@ def test_bad_chains_are_refused():
         hertz_chain([1, 1], [1, 0, 0])
     with pytest.raises(ProblemError, match="stiffness"):
         hertz_chain([1, 1], [1, 0], stiffness=-1.0)
+
+
+def test_lzb_is_nearest_to_stiff_springs(tmp_path, blank_pictures):
+    """Two problems of each kind: lzb is nearer than every other law, and lcp is far off in racks."""
+    evidence = stiff_springs.run(Case(tmp_path), share=0.0)
+    for kind in stiff_springs.KINDS:
+        errors = [evidence.numbers[f"{kind}, {law}: median error"] for law in stiff_springs.LAWS]
+        assert errors[-1] <= min(errors), kind
+    assert evidence.numbers["racks of discs, lcp: median error"] > 0.3

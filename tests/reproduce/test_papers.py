@@ -11,6 +11,7 @@ from carom.reproduce import (
     brick_towers,
     complex_scenes,
     energy_tracking,
+    frameworks,
     grains,
     identical_objects,
     layers,
@@ -161,3 +162,21 @@ def test_overhang_of_four_bricks(tmp_path):
     evidence = brick_towers.overhang(Case(tmp_path), largest=4)
     assert all(holds(evidence).values())
     assert evidence.numbers["4 bricks: largest overhang"] == pytest.approx(1.16789, abs=1e-5)
+
+
+def test_redundant_bars_do_not_change_the_motion(tmp_path):
+    evidence = frameworks.redundant_bars(Case(tmp_path), side=3, steps=10, penalties=(1e2, 1e6))
+    assert not any(holds(evidence).values())  # the paper expects inconsistent equations
+    soft, hard = (evidence.numbers[f"penalty M = {m:g}: largest change of the length of a bar"] for m in (1e2, 1e6))
+    assert soft > 10.0 * hard
+
+
+@pytest.mark.long
+def test_both_coordinates_of_towers_give_the_same_fall(tmp_path):
+    assert all(holds(frameworks.variables(Case(tmp_path), sides=(3,), steps=10)).values())
+
+
+@pytest.mark.long
+def test_piles_settle(tmp_path):
+    evidence = packings.settling(Case(tmp_path), {"spheres": 8}, duration=4.0)
+    assert all(holds(evidence).values())

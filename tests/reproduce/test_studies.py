@@ -10,7 +10,21 @@ import pytest
 
 from carom import ProblemError, laws, scenes
 from carom.laws import LZB
-from carom.reproduce import ENTRIES, PAPERS, Case, Evidence, Row, disturbance, inelastic_collapse, run, three_ball
+from carom.reproduce import (
+    ENTRIES,
+    PAPERS,
+    Case,
+    Evidence,
+    Row,
+    disturbance,
+    inelastic_collapse,
+    model_problems,
+    nonlinear_potential,
+    run,
+    theorems,
+    three_ball,
+)
+from carom.reproduce.entries import CONTENTS
 
 
 def table(path):
@@ -140,3 +154,55 @@ def test_an_interrupted_entry_continues_its_runs(tmp_path):
     again = Case(tmp_path, record=True).simulate("cradle", scene, "gr", 0.1)
     assert (tmp_path / "runs" / "cradle.h5").stat().st_mtime_ns == stamp
     assert np.array_equal(first.positions[-1], again.positions[-1])
+
+
+# Numbers of figures and tables of the papers, counted in them.
+FIGURES = {"smith": (12, 3), "zhang": (12, 2), "tang": (15, 0), "collapse": (11, 0)}
+
+
+def test_every_figure_and_table_of_the_papers_has_an_entry_or_a_reason():
+    assert set(CONTENTS) == set(FIGURES)
+    for paper, (figures, tables) in FIGURES.items():
+        listed = CONTENTS[paper]
+        wanted = {f"figure {k + 1}" for k in range(figures)} | {f"table {k + 1}" for k in range(tables)}
+        assert wanted <= set(listed), f"{paper}: {sorted(wanted - set(listed))}"
+        for item, target in listed.items():
+            assert target in ENTRIES or " " in target, f"{paper}, {item}: {target!r} is no entry and no sentence"
+        used = {target for target in listed.values() if target in ENTRIES}
+        assert used == {key for key in ENTRIES if key.split("-")[0] == paper}  # no entry is left unlisted
+
+
+def claims(evidence):
+    return {row.quantity: row.holds for row in evidence.rows if row.holds is not None}
+
+
+def test_interpolated_impacts_hold_the_theorems(tmp_path):
+    evidence = theorems.interpolation(Case(tmp_path), problems=20)
+    check_files(evidence)
+    assert len(claims(evidence)) == 7 and all(claims(evidence).values())
+    (beyond,) = [row.ours for row in evidence.rows if row.holds is None]
+    assert beyond > 0.1  # extrapolation breaks the bound of the energy, so the measure can fail
+
+
+def test_interpolated_impulses_do_not_solve_the_equations_of_the_appendix(tmp_path):
+    found = claims(theorems.appendix(Case(tmp_path), problems=40))
+    failing = [name for name, holds in found.items() if not holds]
+    assert len(failing) == 1 and failing[0].startswith("equation 24: problems")
+
+
+def test_lemmas_on_single_contacts(tmp_path):
+    assert all(claims(theorems.lemmas(Case(tmp_path), problems=20)).values())
+
+
+def test_each_classical_view_fails_on_one_model_problem(tmp_path):
+    evidence = model_problems.run(Case(tmp_path))
+    check_files(evidence)
+    assert all(claims(evidence).values())  # including that lcp sticks and that gauss_seidel leans
+    assert all(claims(model_problems.two_balls(Case(tmp_path))).values())
+
+
+@pytest.mark.long
+def test_energy_walks_in_a_nonlinear_potential(tmp_path):
+    evidence = nonlinear_potential.run(Case(tmp_path), duration=8.0, steps=(0.02, 0.01))
+    assert all(claims(evidence).values())
+    assert evidence.numbers["gr: order of the walk in the time step, mean"] > 1.5

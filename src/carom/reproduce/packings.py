@@ -72,6 +72,43 @@ def step_errors(run: Trajectory) -> tuple[Floats, Floats]:
     return np.asarray(steps["time"][1:][hit]), np.asarray(error[hit])
 
 
+# ---- settling
+
+RESTING_SPEED = 0.02  # in units of sqrt(g size): slower piles count as settled
+
+
+def settling(
+    case: Case, counts: Mapping[str, int], law: str = "qce", coefficient: float = 0.64, duration: float = 12.0
+) -> Evidence:
+    """Figure 12: piles that settle with friction and restitution of 0.64; writes settling.png, .svg, .pdf and .csv."""
+    friction = None if make_law(law).own_friction else SMITH_FRICTION
+    rows, stills, table = [], [], []
+    for part, (shape, count) in case.each(list(counts.items()), list(counts.values())):
+        width = (ROOM[shape] * count) ** (1.0 / 3.0)
+        sizes: dict[str, Any] = {"count": count, "width": width, "settle": duration + 1.0, "flow": 0.1}
+        scene = repose(shape=shape, friction=coefficient, restitution=coefficient, **sizes)
+        settings: dict[str, Any] = {"step": 1.0 / 300.0, "frame_rate": 5.0, "friction_model": friction}
+        run = part.simulate(f"{shape}_settling", scene, law, duration, **settings)
+        free = run.geometry["free"]
+        speed = np.linalg.norm(run.velocities[:][:, free, :3], axis=2) / np.sqrt(9.81 * SIZES[shape])
+        still = np.median(speed, axis=1)
+        touching = contact_numbers(run.world, run.frame(len(run.time) - 1))[free].mean()
+        table += [(shape, t, v) for t, v in zip(run.time, still)]
+        rows += [
+            Row(f"{count} {shape}: median speed at the end", "settled", float(still[-1]), "sqrt(g size)",
+                bool(still[-1] < RESTING_SPEED), f"largest {speed[-1].max():.2g}"),
+            Row(f"{count} {shape}: mean number of touching neighbors", None, float(touching)),
+            Row(f"{count} {shape}: largest overlap", None, float(run.steps["overlap"].max()) / SIZES[shape], "sizes"),
+        ]  # fmt: skip
+        wide = width * SIZES[shape]
+        view = {"camera": f"azimuth=-70,elevation=18,target=0:0:{0.5 * wide:.4g},distance={4.0 * wide:.4g}"}
+        stills += [Still(run, f"{shape}, t = {t:g}", t, view) for t in (0.15 * duration, duration)]
+    columns = dict(zip(("shape", "time (time units)", "median speed (sqrt(g size))"), zip(*table)))
+    files = write_stills(case.out, "settling", stills, columns, columns=2)
+    findings = (f"piles settle in {duration:g} time units although each impact keeps {coefficient:g} of the speed",)
+    return Evidence(tuple(rows), files, findings if all(r.holds is not False for r in rows) else (), {"law": law})
+
+
 # ---- angle of repose
 
 # Room in a settled packing in units of size^3: width and height of the piles are about equal.

@@ -40,13 +40,13 @@ def run(case: Case, duration: float = 20.0, detail: int = 16) -> Evidence:
     }
     runs: dict[str, dict[str, Trajectory]] = {name: {} for name in scenes}
     for part, (name, law) in case.each([(name, law) for name in scenes for law in LAWS]):
-        runs[name][law] = _survived(part, f"{name}_{law}".replace(" ", "_"), scenes[name], law, duration)
+        runs[name][law] = survived(part, f"{name}_{law}".replace(" ", "_"), scenes[name], law, duration)
     rows = [row for name, mine in runs.items() for row in _rows(name, mine)]
     files = _draw(case.out, runs)
     return Evidence(tuple(rows), files, _findings(runs), {"h": 0.01, "c_r": 1.0})
 
 
-def _survived(case: Case, name: str, scene: Scene, law: str, duration: float) -> Trajectory:
+def survived(case: Case, name: str, scene: Scene, law: str, duration: float) -> Trajectory:
     """A run, or what there is of it until the law makes bodies leave the range of numbers."""
     try:
         return case.simulate(name, scene, law, duration, tolerance="exact", frame_rate=50.0)
