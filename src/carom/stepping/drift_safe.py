@@ -212,7 +212,7 @@ class DriftSafe(Contained):
         the tolerance of the energy of approach before; what is left closes without restitution in the resting solve.
 
         Returns the contacts, those that took part with the geometry of their impact, and the motion after it; None if
-        the law changes nothing.
+        neither velocities nor rows have changed.
         """
         found, changed, energy = ahead.found, False, 0.0
         approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
@@ -232,6 +232,7 @@ class DriftSafe(Contained):
             gap = NO_GAPS
             if len(struck.contacts):
                 found, gap = self._at_impact(found, impact, approach, flight, struck, table)
+                changed = True  # also if there is no impulse: the rows are no longer those of the start
             contacts = impact.subset(chosen, struck.velocity)
             time = ahead.start.time + contact_times(rows.body, struck.time, chosen)
             result, after = self.resolve(contacts, found, chosen, time, report)
