@@ -188,8 +188,8 @@ def test_block_on_a_slope_sticks_below_its_angle_and_slides_above(slope):
 
 @pytest.mark.long
 def test_tower_of_ten_stands_for_a_minute():
-    """It settles by a percent of a box, sways, and then stays. The sway is damped by a factor of 2 to 4 per second: boxes
-    move by 9e-5 in the sixth second, by 3e-6 in the tenth, and by 2e-10 in the 21st."""
+    """It settles by a percent of a box, sways, and then stays. The sway is damped by a factor of 2 to 4 per second: its
+    boxes move by 9e-5 in the sixth second, by 3e-6 in the tenth, and by 2e-10 in the 21st."""
     start = Simulation(scenes.box_tower_3d(boxes=10)).state.position
     sim, _ = simulated(scenes.box_tower_3d(boxes=10), 1000)
     np.testing.assert_allclose(sim.state.position, start, atol=0.015)
