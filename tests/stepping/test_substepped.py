@@ -188,13 +188,17 @@ def test_block_on_a_slope_sticks_below_its_angle_and_slides_above(slope):
 
 @pytest.mark.long
 def test_tower_of_ten_stands_for_a_minute():
-    """It settles by a percent of a box within ten seconds, and then stays."""
+    """It settles by a percent of a box, sways, and then stays. The sway is damped by a factor of 2 to 4 per second: its
+    boxes move by 9e-5 in the sixth second, by 3e-6 in the tenth, and by 2e-10 in the 21st."""
     start = Simulation(scenes.box_tower_3d(boxes=10)).state.position
     sim, _ = simulated(scenes.box_tower_3d(boxes=10), 1000)
     np.testing.assert_allclose(sim.state.position, start, atol=0.015)
+    swaying = sim.state.position.copy()
+    sim.run(20.0)
+    np.testing.assert_allclose(sim.state.position, swaying, atol=1e-5)
     before = sim.state.position.copy()
     sim.run(60.0)
-    np.testing.assert_allclose(sim.state.position, before, atol=1e-6)
+    np.testing.assert_allclose(sim.state.position, before, atol=1e-8)
     assert sim.report["kinetic"] < 1e-15
 
 

@@ -114,13 +114,13 @@ class ImpactSchedule:
         """Time of the next impact; infinite if there is none."""
         return float(self.pairs.time.min())
 
-    def impact_at(self, time: float) -> tuple[Ints, Ints]:
-        """Numbers of the pairs that take part in the impact at `time`, and the free bodies of these pairs."""
-        free = self.world.free
-        rows = simultaneous(self.course, self.pairs, time, SAME_IMPACT_TIME * self.step)
-        bodies = np.unique(np.concatenate([self.pairs.first[rows], self.pairs.second[rows]]))
-        bodies = bodies[bodies < len(free)]
-        return rows, bodies[free[bodies]]
+    def impact_at(self, time: float, hold: Ints) -> tuple[Ints, Ints]:
+        """Numbers of the pairs that take part in the impact at `time`, and the free bodies that take part.
+
+        Bodies with the same number 0 <= hold < n in `hold` (n,) take part together; that of others is -1.
+        """
+        rows, mark = simultaneous(self.course, self.pairs, time, SAME_IMPACT_TIME * self.step, hold)
+        return rows, np.flatnonzero(mark)
 
     def advance(self, bodies: Ints, time: float) -> None:
         """Lets the paths of some bodies begin at `time`, where they are then."""
@@ -505,10 +505,12 @@ def scheduled(course, pairs, changed, first, second):
 
 
 @kernel
-def simultaneous(course, pairs, time, later):
+def simultaneous(course, pairs, time, later, hold):
     """Numbers of the pairs with an impact at `time`, or up to `later` after it, and of all that touch them then.
 
-    Contact extends through free bodies: an impact at one end of a row of balls is an impact of the whole row.
+    Contact extends through free bodies: an impact at one end of a row of balls is an impact of the whole row. It also
+    extends to all bodies with the same number in `hold`, unless that is -1. Returns also the mask (n,) of the free
+    bodies that take part.
     """
     n, m = len(course.free), len(pairs.first)
     mark = np.zeros(n, np.bool_)
@@ -528,7 +530,22 @@ def simultaneous(course, pairs, time, later):
             chosen[k] = 1 if gap <= course.span.touch else 2
             if chosen[k] == 1 and _mark(course.free, mark, i, j):
                 fresh = True
-    return np.flatnonzero(chosen == 1)
+        fresh = _mark_held(hold, mark) or fresh
+    return np.flatnonzero(chosen == 1), mark
+
+
+@kernel(inline="always")
+def _mark_held(hold, mark):
+    """Marks all bodies that are held with a marked one; returns whether one of them was not marked before."""
+    n, fresh = len(hold), False
+    struck = np.zeros(n, np.bool_)
+    for b in range(n):
+        if mark[b] and hold[b] >= 0:
+            struck[hold[b]] = True
+    for b in range(n):
+        if hold[b] >= 0 and struck[hold[b]] and not mark[b]:
+            mark[b], fresh = True, True
+    return fresh
 
 
 @kernel(inline="always")

@@ -17,7 +17,7 @@ from .inelastic import FEASIBLE, finish_inelastically, reflected, without_soluti
 from .law import SMITH_2012, Law
 from .violators import dense_space, first_violators, next_violators, push_large, reflect_small
 
-C_R = 1.0  # restitution inside the iteration: the elastic law, which the restitution models interpolate
+ELASTIC_STRETCH = 2.0  # 1 + c_r of the elastic law, which the restitution models interpolate
 SETTLED_RESIDUAL = 1e-9  # residual of an iteration up to which its contacts are known to separate
 
 
@@ -47,39 +47,16 @@ class GR(Law):
         bound = self.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
         fastest = contacts.approach()
         tol = self.approach_left(contacts, tolerance)
-        if (contacts.restitution < 1.0).any():
-            return _with_restitution(contacts, tol, bound)
         few = contacts.count <= DENSE_QP_CONTACTS
         solve = few_reflections if few else reflections
-        lam, x, count, left, worst = solve(contacts.rows, contacts.velocity, tol, bound)
+        lam, x, count, left, worst = solve(contacts.rows, contacts.velocity, 1.0 + contacts.restitution, tol, bound)
         residual = worst / fastest if fastest > 0.0 else 0.0
         if left and count < bound:
             return without_solution(contacts, lam, count, residual)
         if left:
             reason = f"gr reached its bound of {count} iterations"
             return finish_inelastically(contacts, lam, x, count, reason, residual)
-        return Impulses(normal=lam, iterations=count, residual=residual)
-
-
-def _with_restitution(contacts: Contacts, tol: float, bound: int) -> Impulses:
-    """The iterations with `c = (1 + c_r) u` over the violators (Smith 2012, eq. 8 with epsilon = 1 + c_r)."""
-    work = work_of(contacts.rows)
-    lam, x, u = np.zeros(contacts.count), contacts.velocity, contacts.speeds()
-    worst, fastest = 0.0, contacts.approach()
-    for count in range(bound):
-        chosen = np.flatnonzero(u < -tol)
-        if len(chosen) == 0:
-            result = reflected(contacts, lam, x, count, 0, tol, GR.name)
-            return replace(result, residual=worst / fastest if fastest > 0.0 else 0.0)
-        problem = cone((1.0 + contacts.restitution[chosen]) * u[chosen])
-        residual = solve_chosen(contacts.rows, chosen, problem, work, tol)
-        worst = max(worst, residual)
-        if residual > max(FEASIBLE * np.abs(problem.c).max(), tol):
-            return without_solution(contacts, lam, count, worst / fastest)
-        lam[chosen] += problem.y
-        x = contacts.after(lam)
-        u = contacts.speeds(x)
-    return finish_inelastically(contacts, lam, x, bound, f"gr reached its bound of {bound} iterations", worst / fastest)
+        return replace(reflected(contacts, lam, x, count, 0, tol, self.name), residual=residual)
 
 
 class _Progress(NamedTuple):
@@ -94,23 +71,27 @@ class _Progress(NamedTuple):
     infeasible: bool  # the cone problem has no solution
 
 
-def reflections(rows: Rows, velocity: Floats, tol: float, bound: int) -> tuple[Floats, Floats, int, int, float]:
+def reflections(
+    rows: Rows, velocity: Floats, stretch: Floats, tol: float, bound: int
+) -> tuple[Floats, Floats, int, int, float]:
     """The GR loop: (impulses, velocity, iterations, violators left, residual).
 
-    The residual is a speed, the largest of all cone problems. Violators are left at the bound on the iterations, and
-    before it if a cone problem has no solution.
+    `stretch` is 1 + c_r of each contact (Smith 2012, eq. 8 with epsilon = 1 + c_r). The residual is a speed, the
+    largest of all cone problems. Violators are left at the bound on the iterations, and before it if a cone problem has
+    no solution.
 
     `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
-    front, k = first_violators(rows, velocity, tol)
+    front, k = first_violators(rows, velocity, stretch, tol)
     at, dense, y, work = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0), None
+    elastic = bool((stretch == ELASTIC_STRETCH).all())
     while True:
         at = _iterate(rows, front, dense, tol, bound, at, y)
         if at.large == 0 or at.infeasible:
             return front.lam, front.x, at.iterations, at.violators, at.worst
         work, problem = work or work_of(rows), cone(front.rate[: at.large])
-        residual = solve_chosen(rows, front.large[: at.large].astype(np.int64), problem, work, tol, True)
+        residual = solve_chosen(rows, front.large[: at.large].astype(np.int64), problem, work, tol, elastic)
         y, at = problem.y, at._replace(residual=max(at.residual, residual))
 
 
@@ -118,9 +99,9 @@ def reflections(rows: Rows, velocity: Floats, tol: float, bound: int) -> tuple[F
 def _iterate(rows, front, dense, tol, bound, at, y):
     """Iterations until nothing approaches, the bound is reached, or an island is too large for the dense method.
 
-    y are the impulses of the violators in large islands, if there are some. A reflected contact separates at least as
-    fast as it approached, so it is no violator in the next iteration, provided that the cone problem was solved. A cone
-    problem without a solution ends the loop.
+    y are the impulses of the violators in large islands, if there are some. A reflected contact separates at least c_r
+    times as fast as it approached, so it is no violator in the next iteration, provided that the cone problem was
+    solved. A cone problem without a solution ends the loop.
     """
     k, large, count, size, residual, worst = at.violators, at.large, at.iterations, at.size, at.residual, at.worst
     while k > 0 and count < bound:
@@ -128,21 +109,22 @@ def _iterate(rows, front, dense, tol, bound, at, y):
             push_large(rows, front, large, y)
             large = 0
         else:
-            large, size, residual = reflect_small(rows, front, count % 2, k, 1.0 + C_R, dense)
+            large, size, residual = reflect_small(rows, front, count % 2, k, dense)
             if large > 0:
                 return _Progress(k, large, count, size, residual, worst, False)
         worst = max(worst, residual)
         if residual > max(FEASIBLE * size, tol):
             return _Progress(k, 0, count, size, residual, worst, True)
-        k = next_violators(rows, front, count % 2, k, tol, count + 1, residual <= SETTLED_RESIDUAL * size)
+        settled = residual <= min(SETTLED_RESIDUAL * size, tol)
+        k = next_violators(rows, front, count % 2, k, tol, count + 1, settled)
         count += 1
     return _Progress(k, 0, count, size, residual, worst, False)
 
 
 @kernel
-def few_reflections(rows, velocity, tol, bound):
+def few_reflections(rows, velocity, stretch, tol, bound):
     """`reflections` of at most DENSE_QP_CONTACTS contacts, none of whose islands is large, in one kernel."""
-    front, number = first_violators(rows, velocity, tol)
+    front, number = first_violators(rows, velocity, stretch, tol)
     at = _Progress(number, 0, 0, 0.0, 0.0, 0.0, False)
     at = _iterate(rows, front, dense_space(), tol, bound, at, front.rate)
     return front.lam, front.x, at.iterations, at.violators, at.worst
@@ -156,5 +138,6 @@ def reflect_each(batch, first, last, share, bound, answer):
             rows, velocity, _ = part(batch, k)
             fastest = max(-speeds(rows, velocity).min(), 0.0)
             most = bound if bound > 0 else 1000 + int(100 * np.sqrt(len(rows.body)))
-            lam, _, count, left, worst = few_reflections(rows, velocity, share * fastest, most)
+            elastic = np.full(len(rows.body), ELASTIC_STRETCH)
+            lam, _, count, left, worst = few_reflections(rows, velocity, elastic, share * fastest, most)
             put(answer, batch, k, lam, count, np.inf if left else worst / fastest if fastest > 0.0 else 0.0)

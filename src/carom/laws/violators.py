@@ -32,6 +32,7 @@ class Front(NamedTuple):
     island: NDArray[np.uint32]  # (m,) places in the front of the violators of one island
     large: NDArray[np.uint32]  # (m,) violators in islands that are too large for the dense method
     rate: Floats  # (m,) c of their cone problem
+    stretch: Floats  # (m,) 1 + restitution: c of a violator per speed
 
 
 class Dense(NamedTuple):
@@ -51,13 +52,13 @@ def dense_space():
 
 
 @kernel
-def first_violators(rows, velocity, tol):
+def first_violators(rows, velocity, stretch, tol):
     """The front before the first iteration, and the number of violators, which are in front[0]."""
     m, n = len(rows.body), len(velocity)
     at = Front(
         velocity.copy(), np.zeros(m), np.empty((2, m), np.uint32), np.empty((2, m)), np.zeros((n, 2), np.uint32),
         np.arange(m + 1).astype(np.uint32), np.zeros(m, np.uint32), np.zeros(m, np.uint32), np.empty(m, np.uint32),
-        np.empty(m, np.uint32), np.empty(m, np.uint32), np.empty(m),
+        np.empty(m, np.uint32), np.empty(m, np.uint32), np.empty(m), stretch,
     )  # fmt: skip
     return at, _examine(rows, at, m, tol, 0)
 
@@ -137,16 +138,17 @@ def push_large(rows, at, number, impulse):
 
 
 @lean
-def reflect_small(rows, at, side, count, factor, dense):
-    """Reflects the violators of all islands of at most DENSE_QP_CONTACTS contacts; c = factor u in their cone problem.
+def reflect_small(rows, at, side, count, dense):
+    """Reflects the violators of all islands of at most DENSE_QP_CONTACTS contacts; c = stretch u in their cone problem.
 
     Returns the number of violators in larger islands, which are put into `large`, the largest |c| of all, and the
     largest residual of the islands that were solved, a speed.
     """
-    front, u, chosen = at.front[side], at.u[side], at.chosen
+    front, u, chosen, stretch = at.front[side], at.u[side], at.chosen, at.stretch
     joined, large, size, worst = 0, 0, 0.0, 0.0
     for j in range(count):
-        i, c = front[j], factor * u[j]
+        i = front[j]
+        c = stretch[i] * u[j]
         size = max(size, -c)
         if _most(at.load, rows.body, i, side) > 1:
             at.member[joined] = j
@@ -160,10 +162,11 @@ def reflect_small(rows, at, side, count, factor, dense):
             continue
         k = _gather(rows, at, side, j)
         if k <= DENSE_QP_CONTACTS:
-            worst = max(worst, _reflect_island(rows, at, front, u, k, factor, dense))
+            worst = max(worst, _reflect_island(rows, at, front, u, k, dense))
         else:
             for q in range(k):
-                at.large[large], at.rate[large] = front[at.island[q]], factor * u[at.island[q]]
+                i = front[at.island[q]]
+                at.large[large], at.rate[large] = i, stretch[i] * u[at.island[q]]
                 large += 1
     return large, size, worst
 
@@ -192,12 +195,12 @@ def _gather(rows, at, side, j):
 
 
 @lean(inline="always")
-def _reflect_island(rows, at, front, u, k, factor, dense):
+def _reflect_island(rows, at, front, u, k, dense):
     """Solves the cone problem of the first k entries of `island` and applies its impulses; returns the residual."""
     island, a, given = at.island, dense.a, dense.given
     for r in range(k):
         i = front[island[r]]
-        given[0, r], given[1, r] = factor * u[island[r]], 0.0
+        given[0, r], given[1, r] = at.stretch[i] * u[island[r]], 0.0
         a[r, r] = rows.diag[i]
         for c in range(r):
             total = _product(rows, i, front[island[c]])

@@ -115,7 +115,10 @@ def _verify_each(batch, first, last, elastic, stopped, velocity):
 
 @kernel(inline="always")
 def _moved(batch, k, rows, normal, after):
-    """Writes the velocity `v + M^-1 J^T lam` of problem k to `after`; returns the fastest approach at it."""
+    """Writes the velocity `v + M^-1 J^T lam` of problem k to `after`; returns the fastest approach at it.
+
+    For the inelastic law that is the largest residual of its complementarity, which includes the approach.
+    """
     w, d, start = rows.body.shape[1], after.shape[1], batch.entry[k]
     after[:] = 0.0
     e = start
@@ -137,5 +140,8 @@ def _moved(batch, k, rows, normal, after):
                 for q in range(d):
                     u += batch.jacobian[e, q] * after[rows.body[i, side], q]
                 e += 1
-        left = max(left, -(u + rows.base[i, 0]))
+        u += rows.base[i, 0]
+        left = max(left, -u)
+        if batch.restitution[k] == 0.0:
+            left = max(left, min(rows.diag[i] * normal[i], u))
     return left

@@ -16,7 +16,7 @@ from ..friction import FrictionModel, Solved
 from ..friction.model import CONVERGED_TOLERANCES, FRONT_VISITS
 from ..kernels import kernel
 from ..laws import GR, QCE
-from ..laws.gr import few_reflections
+from ..laws.gr import ELASTIC_STRETCH, few_reflections
 from ..laws.inelastic import FEASIBLE
 from ..laws.qce import passes
 from ..problem.contacts import Contacts, Impulses
@@ -154,7 +154,7 @@ def _restituted(rows, velocity, u, restitution, weights, asked, tolerance, lam):
         tol = max(asked.law_tolerance, tolerance / approach) * approach
         most = asked.most if asked.most > 0 else 1000 + int(100 * np.sqrt(m))
         if asked.law == 0:
-            high, _, count, left, worst = few_reflections(rows, velocity, tol, most)
+            high, _, count, left, worst = few_reflections(rows, velocity, np.full(m, ELASTIC_STRETCH), tol, most)
             worst /= approach
         else:
             shares = weights / weights.max() if len(weights) else np.ones(m)

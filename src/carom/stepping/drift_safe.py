@@ -57,6 +57,7 @@ from .resting import (
     RestingProblem,
     closed_by,
     held_motion,
+    hold_together,
     kept,
     solve_resting,
     state_problem,
@@ -76,6 +77,7 @@ NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of t
 ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
 SEARCHES = 20  # bound on the searches for contacts per step, where impacts make bodies much faster
 SEPARATIONS = 6  # removals of the overlap at the end of a step
+COMMON_TIMES = 3  # repetitions of these solves after which bodies that hold each other in flight do so from one time on
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 
 
@@ -210,7 +212,7 @@ class DriftSafe(Contained):
         the tolerance of the energy of approach before; what is left closes without restitution in the resting solve.
 
         Returns the contacts, those that took part with the geometry of their impact, and the motion after it; None if
-        the law changes nothing.
+        neither velocities nor rows have changed.
         """
         found, changed, energy = ahead.found, False, 0.0
         approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
@@ -230,6 +232,7 @@ class DriftSafe(Contained):
             gap = NO_GAPS
             if len(struck.contacts):
                 found, gap = self._at_impact(found, impact, approach, flight, struck, table)
+                changed = True  # also if there is no impulse: the rows are no longer those of the start
             contacts = impact.subset(chosen, struck.velocity)
             time = ahead.start.time + contact_times(rows.body, struck.time, chosen)
             result, after = self.resolve(contacts, found, chosen, time, report)
@@ -296,9 +299,8 @@ class DriftSafe(Contained):
         """The state after the time h with resting contacts held; other bodies keep their free motion."""
         if ahead.impact is None:
             return ahead.end
-        found, interval = self._interval(ahead, ahead.impact, report)
         start, end, impact = ahead.start, ahead.end, ahead.impact
-        held, report.warm_start = self._resting_solve(start, found, impact, interval, report)
+        found, interval, held = self._hold(ahead, impact, report)
         force = None
         if held is not None:
             report.note_rest(found, held.chosen, held.impulse, held.residual, start.time, ahead.h)
@@ -317,36 +319,55 @@ class DriftSafe(Contained):
         report.clock.lap("rest")
         return self._separated(start, end, found, impact, ahead.h, report)
 
-    def _interval(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Interval]:
-        """The interval of the resting solve, with speeds where the impact stage has not computed them; the contacts."""
-        speeds = ahead.speeds
-        if speeds is None:
+    def _hold(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Interval, Held | None]:
+        """The contacts, the interval and the answer of the resting solve; its warm start goes into the report."""
+        if ahead.speeds is None:  # the impact stage has not computed them
             speeds, *_ = self._approach_speeds(ahead, impact)
             report.scale = max(report.scale, float(speeds[1].max()))
+            ahead = ahead._replace(speeds=speeds)
+        found, interval, impacts, warm = ahead.found, self._interval(ahead, impact), None, report.warm_start
+        if ahead.time is not None and not self._elastic(impact):
+            impacts = ahead.impacts or Impacts(found, _approach(ahead, impact), self._flight(ahead, impact))
+        if impacts is not None and not self.all_round:
+            found, interval = self._since_impacts(impacts, impact, interval, found)
+        held, report.warm_start = self._resting_solve(ahead.start, found, impact, interval, report)
+        for _ in range(COMMON_TIMES):
+            if impacts is None or held is None:
+                break
+            if not hold_together(impact.rows, held, interval, impacts.approach.row_time):
+                break
+            found, interval = self._since_impacts(impacts, impact, interval, found)
+            report.warm_start = warm
+            held, report.warm_start = self._resting_solve(ahead.start, found, impact, interval, report)
+        return found, interval, held
+
+    def _interval(self, ahead: Ahead, impact: Assembly) -> Interval:
+        """The interval of the resting solve, with bodies where they are at the start."""
+        assert ahead.speeds is not None
         bodies = NO_BODIES if impact.bodies is None else impact.bodies
         shift = self.none if ahead.shift is None else ahead.shift
         time = NO_TIMES if ahead.time is None else ahead.time
-        interval = Interval(impact.velocity, speeds[0], speeds[1], bodies, shift, time, NO_ORIENTATIONS, ahead.h)
-        if self.all_round or ahead.time is None or self._elastic(impact):
-            return ahead.found, interval
-        return self._since_impacts(ahead._replace(speeds=speeds), impact, interval)
+        speed, limit = ahead.speeds
+        return Interval(impact.velocity, speed, limit, bodies, shift, time, NO_ORIENTATIONS, ahead.h)
 
     def _elastic(self, impact: Assembly) -> bool:
         """Whether no contact dissipates energy: what the law leaves is not rest, and rows of another time would hold
         some contacts that only seem to close."""
         return bool((impact.restitution == 1.0).all()) and not impact.rows.bound[:, FRICTION].any()
 
-    def _since_impacts(self, ahead: Ahead, impact: Assembly, interval: Interval) -> tuple[ContactSet, Interval]:
-        """The contacts and the interval with bodies that are not round at their last impacts, from which on they are
-        held.
+    def _since_impacts(
+        self, impacts: Impacts, impact: Assembly, interval: Interval, found: ContactSet
+    ) -> tuple[ContactSet, Interval]:
+        """The contacts `found` and the interval with bodies at the times from which on they are held, those of their
+        last impacts.
 
         Impulses on bodies where they are not at that time would change angular momentum; so would those that meet the
         spin of another time, which changes in free rotation unless moments of inertia are equal.
         """
-        start, approach, flight = ahead.impacts or (ahead.found, _approach(ahead, impact), self._flight(ahead, impact))
-        found, pull = ContactSet(ahead.found.table.copy(), ahead.found.dimension), self.pull[impact.taking_part]
+        approach = impacts.approach._replace(time=interval.time[impact.taking_part])
+        found, pull = ContactSet(found.table.copy(), found.dimension), self.pull[impact.taking_part]
         velocity, orientation = held_bodies(
-            self.coordinates, impact.rows, approach, flight, start.table, found.table, pull
+            self.coordinates, impact.rows, approach, impacts.flight, impacts.found.table, found.table, pull
         )
         return found, interval._replace(velocity=velocity, orientation=orientation)
 

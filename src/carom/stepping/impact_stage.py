@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND
 from ..kernels import kernel, lean
-from ..solvers.islands import body_islands, islands
+from ..solvers.islands import anchored, body_islands, islands
 from ..solvers.rows import FRICTION, Floats, row_speed
 from .rotation import rotate_body, rotate_body_steadily
 from .touch import (
@@ -210,8 +210,8 @@ def contact_times(body, time, chosen):
 def held_bodies(axes, rows, approach, flight, start, table, pull):
     """The whitened velocities (n, d), spins of the last impact of each body, from which on it is held; orientations.
 
-    The orientations (n, 4) at that time follow, in 2D none. Replaces contacts of bodies that are not round in `table`,
-    and their rows, which have a body at another time. Other arguments are those of `put_touching`.
+    The orientations (n, 4) at that time follow, in 2D none. Replaces contacts in `table`, and their rows, which have a
+    body at another time. Other arguments are those of `put_touching`.
     """
     contacts = _outdated_contacts(rows, approach, flight, start)
     at = _bodies_at(rows, approach, flight, start, pull, (approach.time, contacts, contacts))
@@ -317,11 +317,14 @@ def _rotate(approach, flight, struck, number, b, scratch):
 
 @kernel
 def _outdated_contacts(rows, approach, flight, table):
-    """The contacts (k,) of bodies that are not round whose rows do not have a body at its last impact, ascending."""
+    """The contacts (k,) whose rows do not have a body at its last impact, ascending; without those of balls at rest on
+    something fixed, and of balls that are struck at different times."""
     out, count = np.empty(len(table), np.int64), 0
     for i in range(len(table)):
         who, outdated = course_of(table, rows.body, i), False
-        if is_ball_contact(flight, who):
+        if is_ball_contact(flight, who) and (
+            who.one < 0 or who.other < 0 or approach.time[who.one] != approach.time[who.other]
+        ):
             continue
         for side in range(2):
             b = rows.body[i, side]
@@ -336,7 +339,8 @@ def _outdated_contacts(rows, approach, flight, table):
 def _instants(rows, approach, flight, table, restitution, chosen, near):
     """For each island the time at which the first fast contact closes, not before the last impact of a body.
 
-    It is 0 for bodies that rest on something.
+    It is 0 for bodies that rest on something fixed. In islands that touch nothing fixed it is one time for all bodies:
+    an impulse that acted on two bodies at different times would change their angular momentum.
     """
     body, h = rows.body, flight.h
     gap, predicted, speed, limit = approach.gap, approach.predicted, approach.speed, approach.limit
@@ -346,12 +350,16 @@ def _instants(rows, approach, flight, table, restitution, chosen, near):
     count = _put_closing(rows, approach, flight, table, restitution, chosen, near, (found.label, first, slow))
     resting = islands(body, slow[:count], np.empty(n, np.int64), np.empty(n, np.int64))
     carried, group = np.zeros(len(resting.ptr) - 1, np.bool_), body_islands(body, resting, n)
+    fixed, lying = anchored(body, found), anchored(body, resting)
     for j in range(count):
         i = slow[j]
-        # Free fall of one body alone closes a gap by h limit / 4.
-        if predicted[i] - gap[i] - h * speed[i] < -PRESSED * 0.25 * h * limit[i]:
+        # Free fall of one body alone closes a gap by h limit / 4. In flight rotation does so, too.
+        if lying[resting.label[j]] and predicted[i] - gap[i] - h * speed[i] < -PRESSED * 0.25 * h * limit[i]:
             carried[resting.label[j]] = True
     out = approach.time.copy()
+    for j in range(len(chosen)):
+        if not fixed[found.label[j]]:
+            first[found.label[j]] = max(first[found.label[j]], _last_impact(body, approach, chosen[j]))
     for j in range(len(chosen)):
         for side in range(2):
             b = body[chosen[j], side]

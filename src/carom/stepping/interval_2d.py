@@ -12,6 +12,7 @@ from ..contact.impact_schedule import SAME_IMPACT_TIME, ImpactSchedule, moved_bo
 from ..contact.time_of_impact_2d import APPROACH_NOISE
 from ..problem.assemble import Assembly, assemble, used_restitutions
 from ..solvers.contact import Accuracy
+from ..solvers.islands import body_islands, islands
 from ..solvers.rows import Floats, Ints
 from ..world import State
 from .drift_safe import DriftSafe
@@ -41,7 +42,8 @@ class Interval2D:
         self.hop = SHORT_HOP_ELASTIC if elastic else SHORT_HOP
         self.schedule = ImpactSchedule(self.world, stepper.touch, TIMED_GAP * self.world.length_scale)
         self.paths = self.schedule.paths
-        self.held = np.zeros(self.world.count, np.bool_)
+        # A body of the island with which a body is held; -1 for bodies that are not held.
+        self.hold = np.full(self.world.count, -1)
         self.held_since = np.zeros(self.world.count)  # time within the step from which on a held body is held, ...
         self.velocity_before = np.zeros((self.world.count, 3))  # ... and its velocity then
         self.rest: State | None = None  # the end of the step, if its last part was a drift-safe step
@@ -53,7 +55,7 @@ class Interval2D:
         self.boundaries = boundaries_at(self.world, self.start.time, self.h)[0]
         self.pull = self._accelerations(self.start)
         self.pulled = self.world.force is not None or bool(self.world.gravity.any())
-        self.held[:], self.moved, self.rest = False, False, None
+        self.hold[:], self.moved, self.rest = -1, False, None
         # Stages of the report in which bodies were held, and the parts (n,) of their impulses that have acted.
         self.holds: list[tuple[int, Floats]] = []
         self.schedule.begin(self.start, self.boundaries, self.pull, h, self.hop * h)
@@ -67,16 +69,17 @@ class Interval2D:
     def resolve(self) -> None:
         """Resolves the impact at `time`, and changes the paths of the bodies that take part."""
         schedule, time, clock = self.schedule, self.time, self.report.clock
-        rows, bodies = schedule.impact_at(time)
+        rows, bodies = schedule.impact_at(time, self.hold)
         clock.lap("detect")
         state = self._advance(bodies, time)
         clock.lap("move")
-        if self.held[bodies].any():
-            self._release(bodies[self.held[bodies]])
+        held = bodies[self.hold[bodies] >= 0]
+        if len(held):
+            self._release(held)
             state = schedule.state(self.start, time)
         found = schedule.contacts(rows, time)
         clock.lap("detect")
-        schedule.met[bodies], self.held[bodies] = True, False
+        schedule.met[bodies], self.hold[bodies] = True, -1
         self.paths.acceleration[bodies] = self.pull[bodies]
         if found.count:
             self._note_overlap(found)
@@ -93,8 +96,9 @@ class Interval2D:
         n, d = self.start.velocity.shape
         state = self._advance(np.arange(n), self.time)
         s = self.h - self.time
-        if self.held.any():
-            self._release(np.flatnonzero(self.held))
+        held = np.flatnonzero(self.hold >= 0)
+        if len(held):
+            self._release(held)
             state, rounds = self.schedule.state(self.start, self.time), self.report.rounds
             self.rest = DriftSafe.advance(self.stepper, state, s, self.report)
             self.report.rounds = rounds  # the rounds of the drift-safe step are not counted
@@ -152,10 +156,11 @@ class Interval2D:
         elapsed = time - self.paths.since[:n]
         before = self.paths.acceleration[:n].copy()
         schedule.advance(np.arange(n), time)
-        pull = np.where(self.held[:, None], 0.0, self._accelerations(schedule.state(self.start, time)))
+        held = (self.hold >= 0)[:, None]
+        pull = np.where(held, 0.0, self._accelerations(schedule.state(self.start, time)))
         self.paths.velocity[:n] += (0.5 * elapsed)[:, None] * (pull - before)
         self.pull = self._accelerations(schedule.state(self.start, time))
-        self.paths.acceleration[:n] = np.where(self.held[:, None], 0.0, self.pull)
+        self.paths.acceleration[:n] = np.where(held, 0.0, self.pull)
         return schedule.state(self.start, time)
 
     def _release(self, bodies: Ints) -> None:
@@ -164,7 +169,9 @@ class Interval2D:
         They move at the velocity of the end of the step. Kept from an earlier time on, it would include gravity for a
         part of the step that has not passed, and the energy would rise. With a linear change, impulses p per time and
         the acceleration a over the held time T the energy of a unit mass changes in the time t by
-        `t (p . v1 - |a|^2 (T - t / 2))`, which is not positive.
+        `t (p . v1 - |a|^2 (T - t / 2))`. The first term is not positive when summed over all bodies that impulses
+        connect, which therefore are released together: one body may push another, and released alone it would take
+        its loss back while the other keeps its gain.
         """
         since, before = self.held_since[bodies], self.velocity_before[bodies]
         part = np.clip((self.time - since) / np.maximum(self.h - since, np.finfo(float).tiny), 0.0, 1.0)
@@ -175,32 +182,22 @@ class Interval2D:
             share[bodies[mine]] = part[mine]
 
     def _settle_rest(self) -> None:
-        """Reduces the impulses that held released bodies to the part of them that has acted.
-
-        Where one body of a contact was released before the other, the smaller part is the impulse of the contact; what
-        the other body got besides is a correction.
-        """
-        free = self.world.free
+        """Reduces the impulses that held released bodies to the part of them that has acted."""
         for number, share in self.holds:
             if (share == 1.0).all():
                 continue
             stage = self.report.stages[number]
-            found, parts = stage.contacts, []
-            for body in (found.first, found.second):
-                parts.append(np.where((body >= 0) & free[np.maximum(body, 0)], share[np.maximum(body, 0)], np.inf))
-            least = np.minimum(*parts)
-            normal, tangent = stage.of_contacts(stage.normal), stage.tangent
-            tangent = np.zeros((len(normal), 1)) if tangent is None else stage.of_contacts(tangent)
-            across = np.stack([-found.normal[:, 1], found.normal[:, 0]], axis=1)
-            whole, change = normal[:, None] * found.normal + tangent * across, np.zeros((len(free), 2))
-            for body, sign, part in ((found.first, -1.0, parts[0]), (found.second, 1.0, parts[1])):
-                more = np.isfinite(part) & (part > least)
-                np.add.at(change, body[more], sign * (part - least)[more, None] * whole[more])
-            if change.any():
-                self.report.corrections.append((float(np.min(stage.time)), change))
-            held = least * np.asarray(stage.duration)
+            found, part = stage.contacts, np.ones(stage.contacts.count)
+            for body in (found.first, found.second):  # the free bodies of a contact have the same part
+                part = np.where(body >= 0, np.minimum(part, share[np.maximum(body, 0)]), part)
+            tangent = None if stage.tangent is None else part[:, None] * stage.of_contacts(stage.tangent)
             self.report.stages[number] = StageImpulses(
-                found, None, least * normal, least[:, None] * tangent, stage.time, held
+                found,
+                None,
+                part * stage.of_contacts(stage.normal),
+                tangent,
+                stage.time,
+                part * np.asarray(stage.duration),
             )
 
     def _end_of_paths(self) -> State:
@@ -277,7 +274,7 @@ class Interval2D:
         lying = np.abs(u) <= max(float(hop.max()), noise)  # contacts on a held body will rest with it
         while True:
             some = found.take(lying)
-            after, who, held = self._held_still(state, some, falling)
+            after, who, hold, held = self._held_still(state, some, falling)
             # Contacts that were separating, but which the held bodies now close, are held as well.
             more = ~lying & (u >= 0.0) & (impact.contacts.speeds(impact.whitened(after)) < -noise)
             if not more.any():
@@ -287,13 +284,14 @@ class Interval2D:
             self.holds.append((len(self.report.stages), np.ones(self.world.count)))
             left = self.h - self.time
             self.report.note_rest(some, held.chosen, held.impulse, held.residual, state.time, left)
-        self.held[who], self.held_since[who] = True, self.time
+        self.hold[who], self.held_since[who] = hold, self.time
         self.velocity_before[who] = self.paths.velocity[who]
         self.paths.acceleration[who] = 0.0
         self.paths.velocity[who, : self.world.block] = after[who]
 
-    def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Held | None]:
-        """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, and the answer."""
+    def _held_still(self, state: State, found: ContactSet, falling: Floats) -> tuple[Floats, Ints, Ints, Held | None]:
+        """Velocities (n, d) at which no contact closes until the end of the step, the bodies held, a body of the island
+        with which each of these is held, and the answer."""
         s, report = self.stepper, self.report
         impact = self._assembled(state, found).moving(falling)
         report.scale = max(report.scale, fastest_speed(impact.rows, impact.velocity))
@@ -304,9 +302,12 @@ class Interval2D:
         held = solve_resting(impact.rows, problem, np.ones(found.count, np.bool_), problem.start, accuracy)
         report.warm_start = kept(found, problem.keys, held)
         if held is None:
-            return state.velocity, np.empty(0, np.int64), None
+            return state.velocity, np.empty(0, np.int64), np.empty(0, np.int64), None
         who = np.flatnonzero(pushed_bodies(impact.rows, held))
+        n, body = len(held.velocity), impact.rows.body
+        pushing = islands(body, np.flatnonzero(held.impulse[:, 0] > 0.0), np.empty(n, np.int64), np.empty(n, np.int64))
+        _, first, island = np.unique(body_islands(body, pushing, n)[who], return_index=True, return_inverse=True)
         who = who if impact.bodies is None else impact.bodies[who]
         after = state.velocity.copy()
         after[who] = impact.unwhitened(held.velocity, falling)[who]
-        return after, who, held
+        return after, who, who[first][island], held

@@ -280,6 +280,41 @@ def pushed_bodies(rows, held):
 
 
 @kernel
+def _pushing_islands(rows, held):
+    """The islands of the contacts that push."""
+    n, pushing, count = len(held.velocity), np.empty(len(held.chosen), np.int64), 0
+    for i in held.chosen:
+        if held.impulse[i, 0] > 0.0:
+            pushing[count] = i
+            count += 1
+    return islands(rows.body, pushing[:count], np.empty(n, np.int64), np.empty(n, np.int64))
+
+
+@kernel
+def hold_together(rows, held, interval, row_time):
+    """Lets all bodies of an island in free flight be held from the last impact of any of them on: writes their times.
+
+    Returns whether rows of contacts that push there have a body at another time; `row_time` (m, 2) are these times. An
+    impulse that acted on one body of a contact before it acts on the other would move their center of mass, and one
+    that acts on bodies where they are not would change their angular momentum. Islands that touch something fixed do
+    not keep their momentum.
+    """
+    n, found, outdated = len(held.velocity), _pushing_islands(rows, held), False
+    fixed, island, last = anchored(rows.body, found), body_islands(rows.body, found, n), np.zeros(len(found.ptr) - 1)
+    for j in range(n):
+        if island[j] >= 0:
+            last[island[j]] = max(last[island[j]], interval.time[_number(interval.bodies, j)])
+    for j in range(n):
+        if island[j] >= 0 and not fixed[island[j]]:
+            interval.time[_number(interval.bodies, j)] = last[island[j]]
+    for j in range(len(found.chosen)):
+        i, s = found.chosen[j], found.label[j]
+        if not fixed[s]:
+            outdated = outdated or row_time[i, 0] != last[s] or row_time[i, 1] != last[s]
+    return outdated
+
+
+@kernel
 def body_shares(rows, held, interval):
     """How the n bodies that take part move: FREE without a normal impulse, else at `v1 + share (v0 - v1) / 2`."""
     pushed = pushed_bodies(rows, held)
@@ -348,12 +383,7 @@ def _falls(rows, held, interval, masses, shares):
     of the island move together, so that no gap changes. The energy changes by `p . v1 - |p|^2 / 2` for impulses p.
     """
     n, h, out = len(shares), interval.h, np.zeros(len(shares))
-    pushing, count = np.empty(len(held.chosen), np.int64), 0
-    for i in held.chosen:
-        if held.impulse[i, 0] > 0.0:
-            pushing[count] = i
-            count += 1
-    found = islands(rows.body, pushing[:count], np.empty(n, np.int64), np.empty(n, np.int64))
+    found = _pushing_islands(rows, held)
     fixed = anchored(rows.body, found)
     if fixed.all():
         return out
