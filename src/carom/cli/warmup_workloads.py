@@ -120,7 +120,7 @@ def _library() -> Iterator[Workload]:
 
 
 def _from_library(name: str, parameters: Mapping[str, Any], most_steps: int) -> None:
-    """A scene as it is run by default, with the distance grids of its meshes, which a new user has to compute."""
+    """A scene as `carom run` runs it; its events; the distance grids of its meshes, which a new user has to compute."""
     from .. import simulate
     from ..geometry import distance_grid
     from ..scenes import make_scene
@@ -129,7 +129,10 @@ def _from_library(name: str, parameters: Mapping[str, Any], most_steps: int) -> 
     distance_grid._grids.clear()
     try:
         scene = make_scene(name, **parameters)
-        simulate(scene, duration=min(most_steps * scene.step, scene.duration))
+        with tempfile.TemporaryDirectory() as folder:
+            duration = min(most_steps * scene.step, scene.duration)
+            with simulate(scene, duration=duration, output=Path(folder) / "run.h5") as run:
+                len(run.events)
     finally:
         distance_grid.fetch = fetch
 

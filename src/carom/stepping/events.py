@@ -418,11 +418,6 @@ def strongest(rows, size, least, room, momentum):
     return kept[:count], counts, energy, np.sqrt(largest)
 
 
-def all_periods(book: Book, used: int, number: int, counts: tuple[int, int], dimension: int) -> Floats:
-    """The rows of all open periods, with the book as it was."""
-    return swept(Book(*(part.copy() for part in book)), used, np.inf, number, counts, dimension)[1]
-
-
 @kernel
 def swept(book, used, last, number, counts, dim):
     """Removes the periods whose last step is before `last`; returns how many are left, and the rows of the others."""
