@@ -110,7 +110,9 @@ class _Queue:
 
 
 def _compile_all(queue: _Queue, count: int) -> None:
-    workers = [_start() for _ in range(count - 1)]
+    workers: list[subprocess.Popen[str]] = []
+    with contextlib.suppress(OSError):  # where no process can be started, this one compiles all
+        workers.extend(_start() for _ in range(count - 1))
     threads = [threading.Thread(target=_serve, args=(worker, queue), daemon=True) for worker in workers]
     try:
         for thread in threads:
