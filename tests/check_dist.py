@@ -139,7 +139,8 @@ def stranger(scripts: Path, home: Path) -> list[str]:
     offline = ["unshare", "--net"] if shutil.which("unshare") else []
     other = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
     home.chmod(0o755)
-    tried = [*offline, *other, scripts / "python", "-c", "import carom"]
+    again = "import carom, subprocess, sys; subprocess.check_call([sys.executable, '-c', ''])"  # setpriv may do more
+    tried = [*offline, *other, scripts / "python", "-c", again]
     if subprocess.run(tried, cwd=home, capture_output=True).returncode:  # the interpreter may lie in root's own folder
         print("  as root without its rights: another user cannot run this interpreter")
         return [*offline, "setpriv", "--bounding-set", "-dac_override"]

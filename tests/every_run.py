@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from numba.core import event
@@ -53,7 +55,12 @@ def cases() -> Iterator[tuple[str, Callable[[], None]]]:
 
 def run(name: str, parameters: dict[str, Any], steps: int, **settings: Any) -> None:
     scene = scenes.make_scene(name, **parameters)
-    carom.simulate(scene, duration=min(steps * scene.step, scene.duration), **settings)
+    duration = min(steps * scene.step, scene.duration)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        carom.simulate(scene, duration=duration, output=Path(folder) / "run.h5", **settings) as run,
+    ):
+        len(run.events)
 
 
 def impacts(law: str) -> None:

@@ -117,3 +117,20 @@ assert halved(a) == 3.0 and "scipy.linalg" not in sys.modules
 assert (product(a, a) == a @ a).all()
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
+
+
+def test_variables_of_an_instruction_are_those_that_numba_lists():
+    here, names = ir.Loc("", 1), [ir.Var(None, name, ir.Loc("", 1)) for name in "abcd"]
+    call = ir.Expr.call(names[0], names[1:3], [("key", names[3])], here)
+    assert [var.name for var in call.list_vars()] == ["a", "b", "c", "d"]
+    assert [var.name for var in ir.Assign(call, names[0], here).list_vars()] == ["a", "b", "c", "d", "a"]
+
+
+def test_a_call_is_typed_by_the_template_that_has_served_its_types():
+    """The second time as the first; with a constant, which a tuple needs as an index; an impossible call is refused."""
+    picked = numba.njit(lambda pair, x: pair[1] + x)
+    for x in (1, 2.5):
+        assert picked((1.0, 2), x) == 2 + x
+        assert numba.njit(lambda pair, x: pair[1] + x)((1.0, 2), x) == 2 + x
+    with pytest.raises(numba.TypingError, match="No implementation of function"):
+        numba.njit(lambda x: x + "text")(1.0)

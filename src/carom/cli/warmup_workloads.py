@@ -19,6 +19,7 @@ from ..kernels.manifest import Entry, Manifest, recording
 STEPS = 40  # of a run, unless it says otherwise: enough for the first impacts
 WHOLE_RUN, START_OF_RUN = 2400, 300  # most steps of a scene with its small parameters, and with its own
 SMALL_IMPACT = 20  # contacts up to which laws solve impacts with dense matrices
+FEW_CONTACTS = 3  # of impacts whose derivatives are taken
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def _others() -> Iterator[Workload]:
     yield Workload(
         "large", partial(_run, "granular_wave", {"count": 400, "side": 6.0}, 60, stepper="drift_safe"), every
     )
+    yield Workload("derivatives", _derivatives, ("laws", "2d", "3d"))
     yield Workload("towers", _towers)
     yield Workload("demo", _demo)  # with all that it calls: `make demo` compiles nothing else
     yield Workload("draw/2d", partial(_picture, "pool_break"), every)
@@ -120,7 +122,7 @@ def _library() -> Iterator[Workload]:
 
 
 def _from_library(name: str, parameters: Mapping[str, Any], most_steps: int) -> None:
-    """A scene as it is run by default, with the distance grids of its meshes, which a new user has to compute."""
+    """A scene as `carom run` runs it; its events; the distance grids of its meshes, which a new user has to compute."""
     from .. import simulate
     from ..geometry import distance_grid
     from ..scenes import make_scene
@@ -129,7 +131,10 @@ def _from_library(name: str, parameters: Mapping[str, Any], most_steps: int) -> 
     distance_grid._grids.clear()
     try:
         scene = make_scene(name, **parameters)
-        simulate(scene, duration=min(most_steps * scene.step, scene.duration))
+        with tempfile.TemporaryDirectory() as folder:
+            duration = min(most_steps * scene.step, scene.duration)
+            with simulate(scene, duration=duration, output=Path(folder) / "run.h5") as run:
+                len(run.events)
     finally:
         distance_grid.fetch = fetch
 
@@ -142,6 +147,32 @@ def _impacts(law: str) -> None:
         if entry.problem.contact_count <= SMALL_IMPACT:
             with contextlib.suppress(Exception):  # a law may refuse a problem
                 solve_impact(entry.problem, law).audit()
+
+
+def _derivatives() -> None:
+    """Derivatives of impacts under every law, and of throws of two balls and of two boxes onto the ground."""
+    from .. import ProblemError, catalogue, laws, sensitivity, solve_impact
+    from ..scene import Bodies, Disc, Material, Plane, Rectangle, Scene, Sphere
+
+    for law in laws.names():
+        for entry in catalogue.entries():
+            if entry.problem.contact_count <= FEW_CONTACTS:
+                with contextlib.suppress(ProblemError):  # a law may refuse a problem, or have no derivatives
+                    found = solve_impact(entry.problem, law)
+                    found.derivative(["velocity", "restitution"])
+                    found.vjp(np.ones_like(found.velocity))
+    for shape in (Disc(0.1), Rectangle(0.2, 0.1), Sphere(0.1)):
+        dimension = 3 if isinstance(shape, Sphere) else 2
+        up, along = np.eye(dimension)[-1], np.eye(dimension)[0]
+        turned: dict[str, Any] = {"angle": np.array([0.3, 1.0])} if isinstance(shape, Rectangle) else {}
+        thrown = Bodies(shape, np.array([up, up + 0.25 * along]), np.array([0.3 * along, -0.1 * along]), **turned)
+        scene = Scene(
+            "throw", [thrown], [Plane()], materials={"default": Material(0.8, 0.1)}, gravity=tuple(-9.81 * up),
+            duration=0.8,
+        )  # fmt: skip
+        run = sensitivity(scene)
+        run.derivative(["materials.default.restitution", "bodies.0.velocity"])
+        run.vjp(["bodies.0.velocity"], position=np.ones((2, dimension)))
 
 
 def _lattice(side: int = 12) -> None:

@@ -14,6 +14,7 @@ A version of Numba that lacks one of them gets plain kernels of Numba: compiled 
 | `arrayobj.raise_with_shape_context` | a message that compiles fast; without it Numba's own |
 | `np.linalg.ensure_blas` | no import of scipy.linalg; without it Numba imports it |
 | `TargetConfig._values`, `inline_closurecall.copy`, the events of LLVM's lock | less time of compiling (`hasten`) |
+| `PostProcessor.run`, `BaseFunction.get_call_type`, `Inst._rec_list_vars` | the same |
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
 from llvmlite.binding import ffi
-from numba.core import caching, compiler, inline_closurecall
+from numba import types
+from numba.core import caching, compiler, errors, inline_closurecall, ir, postproc, transforms, utils
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import CPUCodegen, CPUCodeLibrary
+from numba.core.target_extension import get_local_target
 from numba.core.targetconfig import TargetConfig
+from numba.core.types.functions import BaseFunction
 
 _fits: dict[type, bool] = {}  # by the class of dispatchers: kernels are many, and the answer is one
 
@@ -67,6 +71,15 @@ def hasten() -> None:
         flags.__hash__, flags.__eq__ = _hash_of_flags, _equal_flags
     if getattr(inline_closurecall, "copy", None) is copy:
         setattr(inline_closurecall, "copy", SimpleNamespace(copy=copy.copy, deepcopy=_Copies()))  # noqa: B010
+    if {"templates", "get_call_type", "_impl_keys"} <= {*dir(BaseFunction), *BaseFunction.__init__.__code__.co_names}:
+        functions: Any = BaseFunction
+        functions.get_call_type = _Templates(functions.get_call_type)
+    if {"variable_lifetime", "generator_info"} <= {*postproc.PostProcessor.run.__code__.co_names}:
+        processor: Any = postproc.PostProcessor
+        processor.run = _without_lifetimes(processor.run)
+    if hasattr(ir.Inst, "_rec_list_vars"):
+        instruction: Any = ir.Inst
+        instruction._rec_list_vars = lambda _, value: _variables(value)
     # Each call of LLVM is an event, which only Numba's own statistics of the time of locks receive.
     with contextlib.suppress(AttributeError, TypeError, ValueError):
         for enter, leave in [*ffi.lib._lock._cblist]:
@@ -88,8 +101,74 @@ def _equal_flags(flags: Any, other: Any) -> Any:
     """Options that are set alike are equal; only others need to be compared with their defaults."""
     if not isinstance(other, TargetConfig):
         return NotImplemented
-    same = type(flags) is type(other) and flags._values == other._values
-    return same or flags.values() == other.values()
+    if type(flags) is not type(other):
+        return bool(flags.values() == other.values())
+    mine, theirs = flags._values, other._values
+    return mine == theirs or all(getattr(flags, name) == getattr(other, name) for name in mine.keys() | theirs.keys())
+
+
+def _variables(value: Any) -> list[Any]:
+    """The variables in a part of an instruction. Numba asks for the class of each part up to five times."""
+    kind = value.__class__
+    if kind is ir.Var:
+        return [value]
+    if kind is str or value is None:
+        return []
+    if isinstance(value, ir.Inst):
+        return value.list_vars()
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [variable for part in parts for variable in _variables(part)]
+
+
+def _without_lifetimes(plain: Any) -> Any:
+    """Numba finds out where variables live after each of its passes; only the last one, which deletes them, asks."""
+
+    def run(processor: Any, emit_dels: bool = False, **options: Any) -> None:
+        function = processor.func_ir
+        if emit_dels or options or function.is_generator:
+            plain(processor, emit_dels, **options)
+        else:
+            function.blocks = transforms.canonicalize_cfg(function.blocks)
+            function.variable_lifetime = postproc.VariableLifetime(function.blocks)  # which computes what is asked for
+            function.generator_info = None
+
+    return run
+
+
+class _Templates:
+    """Types a call. Numba tries the templates of a function one after the other, ten on average; here the one that has
+    served the same types before comes first. The others fail whenever they are asked, since they ask for types."""
+
+    def __init__(self, plain: Any) -> None:
+        self.plain = plain
+        self.served: dict[Any, tuple[Any, Any, bool]] = {}  # function, which stays alive, template, with constants
+
+    def __get__(self, function: Any, _: Any = None) -> Any:
+        return self if function is None else partial(self, function)
+
+    def __call__(self, function: Any, context: Any, args: Any, kws: Any) -> Any:
+        key = (id(function), args)
+        for kind, literally in () if kws else self._candidates(function, context, args, key):
+            template = kind(context)
+            try:
+                found = template.apply(args if literally else tuple(map(types.unliteral, args)), {})
+            except errors.NumbaError:
+                continue
+            if found is not None:
+                function._impl_keys[found.args] = template.get_impl_key(found)
+                self.served[key] = (function, kind, literally)
+                return found
+        return self.plain(function, context, args, kws)  # which says what is wrong
+
+    def _candidates(self, function: Any, context: Any, args: Any, key: Any) -> Iterator[tuple[Any, bool]]:
+        """Templates in the order in which Numba tries them, with whether they get the values of constants."""
+        if key in self.served:
+            yield self.served[key][1:]
+        elif not any(isinstance(arg, types.Poison) for arg in args):
+            constants = any(types.unliteral(arg) is not arg for arg in args)
+            for kind in utils.order_by_target_specificity(get_local_target(context), function.templates):
+                choices = (True, False) if kind.prefer_literal else (False, True)
+                yield from ((kind, literally) for literally in (choices if constants else choices[:1]))
 
 
 class _Copies:

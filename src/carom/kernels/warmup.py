@@ -7,6 +7,7 @@ at a time. The machine code reaches the process that needs it through the cache 
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import multiprocessing
 import os
@@ -25,6 +26,9 @@ from .signatures import decode
 
 MOST_PROCESSES = 8  # the longest chain of calls limits what more would gain
 SECONDS_PER_PROCESS = 4.0  # of compiling: with less, starting a process costs more than it saves
+# Objects of finished compilations that a process keeps before it looks for those that only refer to each other, about
+# 600 MB: to look after each kernel takes a twelfth of the time of compiling, and most processes end before.
+MOST_GARBAGE = 6_000_000
 
 _WORKER = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from carom.kernels.warmup import work; work()"
 
@@ -106,7 +110,9 @@ class _Queue:
 
 
 def _compile_all(queue: _Queue, count: int) -> None:
-    workers = [_start() for _ in range(count - 1)]
+    workers: list[subprocess.Popen[str]] = []
+    with contextlib.suppress(OSError):  # where no process can be started, this one compiles all
+        workers.extend(_start() for _ in range(count - 1))
     threads = [threading.Thread(target=_serve, args=(worker, queue), daemon=True) for worker in workers]
     try:
         for thread in threads:
@@ -151,6 +157,7 @@ def work() -> None:
     """The loop of a started process: one line in, an entry; one line out, the problem or an empty text."""
     answers = sys.stdout
     sys.stdout = sys.stderr  # whatever is printed on import must not be taken for an answer
+    gc.disable()
     for line in sys.stdin:
         print(json.dumps(compile_entry(Entry(*json.loads(line)))), file=answers, flush=True)
 
@@ -159,6 +166,8 @@ def compile_entry(entry: Entry) -> str:
     """Compiles one entry. Returns the problem if it cannot be compiled, which the cache remembers."""
     path = entry.path()
     problem = ""
+    if gc.get_count()[0] > MOST_GARBAGE:  # counted even where Python does not collect it by itself
+        gc.collect()
     try:
         with nested(entry.nested):
             entry.dispatcher().compile(tuple(decode(item) for item in entry.types))
@@ -172,4 +181,6 @@ def compile_entry(entry: Entry) -> str:
 
 
 if __name__ == "__main__":  # needs few packages: the Makefile calls it while other packages are installed
+    gc.disable()
     warm_up(sys.argv[1:] or load().families)
+    gc.freeze()  # nothing is collected at the end

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..kernels import prepare
 from ..laws import Law
 from ..scene.file import load_scene
 from ..scene.model import Scene
@@ -277,6 +278,7 @@ def sensitivity(
     derivatives are exact. Impacts are solved exactly. `progress` is called with the part of the run that is done.
     """
     made = _scene(scene)
+    prepare(["derivatives"])
     chosen = "time_of_impact" if stepper is None else stepper
     models = {"restitution_model": restitution_model, "friction_model": friction_model}
     sim = Simulation(made, law, step=step, stepper=chosen, tolerance="exact", **models)

@@ -347,7 +347,7 @@ def accumulate(book, used, contacts, when, dim, counts, out):
                 _open(sums[j], table, i, time)
         row = sums[j]
         if number - row[LAST] > PAUSE and row[HELD] > 0.0:
-            _put_period(keys[i], row, number, counts, dim, out[ended])
+            _put_period(keys[i], row, float(number), counts, dim, out[ended])
             ended += 1
             _open(row, table, i, time)
         rub = _friction(table, i, impulse[n], dim)
@@ -418,14 +418,6 @@ def strongest(rows, size, least, room, momentum):
     return kept[:count], counts, energy, np.sqrt(largest)
 
 
-def all_periods(book: Book, used: int, number: int, counts: tuple[int, int], dimension: int) -> Floats:
-    """The rows of all open periods, with the book as it was."""
-    out = np.empty((used, COLUMNS))
-    for j in range(used):
-        _put_period(book.key[j], book.sums[j], number, counts, dimension, out[j])
-    return out
-
-
 @kernel
 def swept(book, used, last, number, counts, dim):
     """Removes the periods whose last step is before `last`; returns how many are left, and the rows of the others."""
@@ -433,7 +425,7 @@ def swept(book, used, last, number, counts, dim):
     out, ended, left = np.empty((used, COLUMNS)), 0, 0
     for j in range(used):
         if sums[j, LAST] < last:
-            _put_period(key[j], sums[j], number, counts, dim, out[ended])
+            _put_period(key[j], sums[j], float(number), counts, dim, out[ended])
             ended += 1
             continue
         key[left] = key[j]

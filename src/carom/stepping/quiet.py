@@ -2,7 +2,7 @@
 
 A step is quiet if the law has nothing to do in it: bodies fly freely, and contacts do not approach, or are held by the
 resting solve. Most steps of small worlds are, and calling the stages of such a step one by one from Python takes longer
-than their work. `quiet_balls` makes the stages of `synchronous.py` and `drift_safe.py` with the kernels that these
+than their work. `_steps` makes the stages of `synchronous.py` and `drift_safe.py` with the kernels that these
 call, in the same order, so that results have the same bits. It ends before the first step that is not quiet: a contact
 approaches fast, the list of candidate pairs is no longer complete, bodies overlap or may pass through each other, an
 island is large, or the solver misses its tolerance. That step is left to the stepper.
@@ -150,9 +150,10 @@ class QuietSteps:
         world, shapes, walls = stepper.world, stepper.world.shapes, stepper.world.boundaries
         n, none, dim = world.count, np.zeros(world.count), world.dimension
         detector = stepper.detector
-        self.make, self.shapes = quiet_balls, NO_SHAPES
+        made = (quiet_balls, relaxed_balls)
         if not shapes.round.all():
-            self.make, self.shapes = quiet_polygons if dim == 2 else quiet_solids, shapes
+            made = (quiet_polygons, relaxed_polygons) if dim == 2 else (quiet_solids, relaxed_solids)
+        self.make, self.shapes = made[isinstance(stepper, Substepped)], NO_SHAPES if shapes.round.all() else shapes
         masses, surfaces, root = world.masses, world.surfaces, world.inverse_sqrt_mass
         arm, reach, pull = none, none, root  # without a resting solve they are not read
         if isinstance(stepper, DriftSafe):
@@ -171,9 +172,7 @@ class QuietSteps:
         self.layout = (
             layout(2, 3 * (dim - 1) if rolls else dim, block, dim - 1) if isinstance(stepper, DriftSafe) else None
         )
-        self.limits, self.friction = None, self.layout
-        if isinstance(stepper, Substepped):
-            self.limits, self.layout = _limits(stepper), None
+        self.limits = _limits(stepper) if isinstance(stepper, Substepped) else None
 
     @property
     def relaxed(self) -> Relaxed | None:
@@ -182,10 +181,10 @@ class QuietSteps:
             return None
         assert isinstance(self.stepper, Substepped)
         scratch, asked = self.stepper.scratch, self.stepper.response.asked
-        assert self.friction is not None
+        assert self.layout is not None
         assert asked is not None  # see `quiet_steps`
         of_contacts = (scratch.body, scratch.data, scratch.impulse, scratch.speeds)
-        return Relaxed(scratch.axes, self.friction, self.limits, asked, *of_contacts, *scratch.bodies[:3])
+        return Relaxed(scratch.axes, self.layout, self.limits, asked, *of_contacts, *scratch.bodies[:3])
 
     def steps(self, state: State, most: int) -> Stretch | None:
         """At most so many quiet steps; None if the next step is not quiet, or was not tried.
@@ -216,7 +215,7 @@ class QuietSteps:
         lists = (detector.pairs.list, detector.pairs.balls, detector.hits)
         warm_start = stepper.warm_start or NO_WARM_START
         given = (self.packed, self.shapes, lists, warm_start, motion, out)
-        made, *stage = self.make(self.axes, self.layout, self.relaxed, *given)
+        made, *stage = self.make(self.axes, self.layout if self.limits is None else self.relaxed, *given)
         return made, stage, motion, out
 
     def _relaxed_steps(self, state: State, most: int) -> Stretch | None:
@@ -232,10 +231,10 @@ class QuietSteps:
             return None
         stepper.scratch.taken(len(stage[0]))  # makes room for as many contacts in the next call
         stretch = self._stretch(state, made, stage, motion, out, perf_counter() - began)
-        doubt, lengths, unseen = stage[7:10]
+        doubt, deepest, moved, unseen = stage[-1][:4]
         if doubt:  # of the one step that was made
             report = stretch.report
-            (report.deepest, report.moved), report.unseen = lengths, unseen
+            report.deepest, report.moved, report.unseen = deepest, moved, unseen
             stepper._measure_overlap(state, report)
             if stepper._violation(state, stretch.states[0], report)[0] is not None:
                 return None
@@ -258,22 +257,22 @@ class QuietSteps:
             rows.append((number, number * h, *counts, overlap, *sums, *times, 1))
         report = stepper.begin()
         report.row = rows[-1]
-        table, chosen, impulse, rest, slowed, *kept = stage
         if stepper.warm_start is not None:
-            self._note(report, (table, chosen, impulse, *kept))
-        return Stretch(states, rows, report, RestLog(rest, slowed) if self.limits is None else None)
+            self._note(report, stage)
+        return Stretch(states, rows, report, RestLog(*stage[-1]) if self.limits is None else None)
 
-    def _note(self, report: StepReport, stage: tuple[Any, ...]) -> None:
+    def _note(self, report: StepReport, stage: list[Any]) -> None:
         """Adds the impulses of the last step to its report."""
-        table, chosen, impulse, key, push, _, _, _, struck, strike = stage
+        table, chosen, impulse, key, push, last = stage
         dim, row, begin = len(self.axes), report.row, (report.row[0] - 1) * self.stepper.h
         report.warm_start, report.near = WarmStart(key, push), ContactSet(table, dim)
-        if len(struck):
+        if self.limits is None:
+            self.stepper.warm_start = report.warm_start
+        elif len(last[4]):
+            struck, strike = last[4:]
             speeds, time = strike[:, -4:-1].T.copy(), strike[:, -1] + begin
             given = (strike[:, 0], strike[:, 1:-4], time, None, speeds)
             report.stages.append(StageImpulses(ContactSet(struck, dim), None, *given))
-        if self.limits is None:
-            self.stepper.warm_start = report.warm_start
         if len(chosen):
             report.note_rest(ContactSet(table, dim), chosen, impulse, 0.0, begin, self.stepper.h)
         report.residual, report.overlap = row[5], row[8]
@@ -344,26 +343,14 @@ class Stage(NamedTuple):
     impulse: Floats  # (m, r) of all contacts
     warm_start: WarmStart
     slowed: Floats  # (q, 4) bodies that the removal of overlap has slowed, and the changes of their momenta
-    doubt: int  # whether the step has kept bodies apart (`relaxed_step.py`); as all that follows of sub-stepped steps
-    lengths: tuple[float, float]  # the overlap at the end of the step, and the largest displacement
-    unseen: NDArray[np.bool_]  # (n,) bodies to test; empty for none
-    struck: Floats  # table of the contacts that the law was applied to
-    strike: Floats  # (k, 1 + t) impulses of these
 
 
-@kernel(inline="always")
-def _held(quiet, table, chosen, impulse, warm_start, slowed):
-    """The stage of a step that is not sub-stepped."""
-    return Stage(
-        quiet, table, chosen, impulse, warm_start, slowed, NO_DOUBT, (0.0, 0.0), np.empty(0, np.bool_), table[:0],
-        impulse[:0],
-    )  # fmt: skip
-
-
-@kernel(inline="always")
+@kernel
 def _stage(quiet, warm_start):
     """The stage of a step without held contacts."""
-    return _held(quiet, np.empty((0, WIDTH)), np.empty(0, np.int64), np.empty((0, 1)), warm_start, np.empty((0, 4)))
+    return Stage(
+        quiet, np.empty((0, WIDTH)), np.empty(0, np.int64), np.empty((0, 1)), warm_start, np.empty((0, 4))
+    )  # fmt: skip
 
 
 class Log(NamedTuple):
@@ -401,8 +388,8 @@ def _logged(log, stage, k):
     return Log(rest, slowed, used, log.slowed_used + len(stage.slowed))
 
 
-# Each makes at most as many steps as `out` has rows, which it writes. It returns their number and the last `Stage`: its
-# table, contacts, impulses, and keys and impulses of the warm start.
+# The kernels that follow are alike but for the narrow phase and the test that bodies are apart, which `_steps` and
+# `_substepped` are handed as kernels. What they call is compiled once for all of them.
 #
 # `lay` is the layout of the resting solve, None without one. `lists` are the list of pairs, the number of pairs of
 # balls in it, and scratch of the length of the list. `motion` are positions (k + 1, n, D), orientations
@@ -410,121 +397,114 @@ def _logged(log, stage, k):
 
 
 @kernel
-def quiet_balls(axes, lay, relaxed, packed, shapes, lists, warm_start, motion, out):
+def quiet_balls(axes, lay, packed, shapes, lists, warm_start, motion, out):
     """Steps of a world of discs or of spheres."""
-    fixed, stage, made, log = _unpacked(packed), _stage(True, warm_start), lists[0], _empty_log()
-    for k in range(len(out)):
-        before, after = _moment(motion, k), _moment(motion, k + 1)
-        near, listed, bounds = _fly(axes, fixed, made, before, after)
-        if not (near and listed):
-            return _returned(NO_LIST if near and k == 0 else k, stage, log)
-        ends = _ends(fixed, before, after, bounds[1])
-        table = ball_contacts(made.table, 0, len(made.table), ends, fixed.radius, fixed.balls, lists[2])
-        if relaxed is None:
-            if lay is None:
-                new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
-            else:
-                new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-            if not new.quiet or not _balls_apart(axes, fixed, lists, before, after):
-                return _returned(k, stage, log)
-            stage, log = new, _logged(log, new, k)
-        else:
-            step = _relax(relaxed, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-            if step.quiet and step.doubt == SOME_DOUBT and _balls_seen_apart(axes, fixed, lists, after):
-                step = _without_doubt(step)
-            if not step.quiet or step.doubt:
-                return _returned(1, step, log) if k == 0 and step.quiet else _returned(k, stage, log)
-            stage = step
-    return _returned(len(out), stage, log)
+    return _steps(_balls, _balls_apart, axes, lay, packed, shapes, lists, (warm_start, motion, out))
 
 
 @kernel
-def quiet_polygons(axes, lay, relaxed, packed, shapes, lists, warm_start, motion, out):
+def quiet_polygons(axes, lay, packed, shapes, lists, warm_start, motion, out):
     """Steps of a 2D world with polygons."""
-    fixed, stage, made, log = _unpacked(packed), _stage(True, warm_start), lists[0], _empty_log()
-    for k in range(len(out)):
-        before, after = _moment(motion, k), _moment(motion, k + 1)
-        near, listed, bounds = _fly(axes, fixed, made, before, after)
-        if not (near and listed):
-            return _returned(NO_LIST if near and k == 0 else k, stage, log)
-        ends = _ends(fixed, before, after, bounds[1])
-        table = polygon_contacts(shapes, made.table[lists[1] :], ends, fixed.others)
-        if fixed.numbers.has_balls:
-            balls = ball_contacts(made.table, 0, lists[1], ends, fixed.radius, fixed.balls, lists[2])
-            table = np.concatenate((balls, table))
-        if relaxed is None:
-            if lay is None:
-                new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
-            else:
-                new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-            if not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
-                return _returned(k, stage, log)
-            stage, log = new, _logged(log, new, k)
-        else:
-            step = _relax(relaxed, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-            if not step.quiet or step.doubt:
-                return _returned(1, step, log) if k == 0 and step.quiet else _returned(k, stage, log)
-            stage = step
-    return _returned(len(out), stage, log)
+    return _steps(_polygons, _polygons_apart, axes, lay, packed, shapes, lists, (warm_start, motion, out))
 
 
 @kernel
-def quiet_solids(axes, lay, relaxed, packed, shapes, lists, warm_start, motion, out):
+def quiet_solids(axes, lay, packed, shapes, lists, warm_start, motion, out):
     """Steps of a 3D world with other convex shapes than spheres."""
-    fixed, stage, made, log = _unpacked(packed), _stage(True, warm_start), lists[0], _empty_log()
-    for k in range(len(out)):
-        before, after = _moment(motion, k), _moment(motion, k + 1)
-        near, listed, bounds = _fly(axes, fixed, made, before, after)
+    return _steps(_solids, _solids_apart, axes, lay, packed, shapes, lists, (warm_start, motion, out))
+
+
+@kernel
+def relaxed_balls(axes, relaxed, packed, shapes, lists, warm_start, motion, out):
+    """A sub-stepped step of a world of discs or of spheres."""
+    return _substepped(_balls, _balls_seen_apart, axes, relaxed, packed, shapes, lists, (warm_start, motion, out))
+
+
+@kernel
+def relaxed_polygons(axes, relaxed, packed, shapes, lists, warm_start, motion, out):
+    """A sub-stepped step of a 2D world with polygons."""
+    return _substepped(_polygons, _unknown, axes, relaxed, packed, shapes, lists, (warm_start, motion, out))
+
+
+@kernel
+def relaxed_solids(axes, relaxed, packed, shapes, lists, warm_start, motion, out):
+    """A sub-stepped step of a 3D world with other convex shapes than spheres."""
+    return _substepped(_solids, _solids_seen_apart, axes, relaxed, packed, shapes, lists, (warm_start, motion, out))
+
+
+@kernel(inline="always")
+def _steps(find, apart, axes, lay, packed, shapes, lists, given):
+    """Makes at most as many steps as `out` has rows, which it writes. Returns their number, what the last one has made
+    (table, contacts, impulses), the logs of all, and keys and impulses of the warm start."""
+    (warm_start, motion, out), fixed, made = given, _unpacked(packed), 0
+    stage, log = _stage(True, warm_start), _empty_log()
+    while made < len(out):
+        before, after = _moment(motion, made), _moment(motion, made + 1)
+        near, listed, bounds = _fly(axes, fixed, lists[0], before, after)
         if not (near and listed):
-            return _returned(NO_LIST if near and k == 0 else k, stage, log)
-        ends = _ends(fixed, before, after, bounds[1])
-        table = solid_contacts(shapes, made.table[lists[1] :], ends, fixed.others)
-        if fixed.numbers.has_balls:
-            balls = ball_contacts(made.table, 0, lists[1], ends, fixed.radius, fixed.balls, lists[2])
-            table = np.concatenate((balls, table))
-        if relaxed is None:
-            if lay is None:
-                new = _unheld(axes, fixed, table, (before, after), stage.warm_start, out[k])
-            else:
-                new = _contact(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-            if new.quiet and out[k, OVERLAP] > MEASURED_OVERLAP * fixed.numbers.least:
-                out[k, OVERLAP] = _measured_overlap(shapes, fixed, new.table, before)
-            deep = out[k, OVERLAP] > fixed.numbers.deep
-            if deep or not new.quiet or not _apart(fixed, before, after, len(new.table) == 0):
-                return _returned(k, stage, log)
-            stage, log = new, _logged(log, new, k)
-        else:
-            step = _relax(relaxed, fixed, table, bounds, (before, after), stage.warm_start, out[k])
-            if (
-                step.quiet
-                and step.doubt == SOME_DOUBT
-                and _solids_seen_apart(axes, shapes, fixed, lists, after, step.unseen)
-            ):
-                step = _without_doubt(step)
-            if not step.quiet or step.doubt:
-                return _returned(1, step, log) if k == 0 and step.quiet else _returned(k, stage, log)
-            stage = step
-    return _returned(len(out), stage, log)
+            break
+        table = find(shapes, fixed, lists, before, after, bounds[1])
+        new = _made_of(axes, lay, fixed, table, bounds, (before, after), stage.warm_start, out[made])
+        if not new.quiet or not apart(axes, shapes, fixed, lists, new.table, (before, after), out[made]):
+            break
+        stage, log = new, _logged(log, new, made)
+        made += 1
+    kept = stage.warm_start
+    held = (log.rest[: log.used], log.slowed[: log.slowed_used])
+    return made, stage.table, stage.chosen, stage.impulse, kept.key, kept.impulse, held
 
 
 @kernel(inline="always")
-def _without_doubt(step):
-    """The stage of a step that is known to have kept bodies apart."""
-    return Stage(
-        step.quiet, step.table, step.chosen, step.impulse, step.warm_start, step.slowed, NO_DOUBT, step.lengths,
-        step.unseen, step.struck, step.strike,
-    )  # fmt: skip
+def _substepped(find, seen_apart, axes, relaxed, packed, shapes, lists, given):
+    """Makes one step, whose row it writes. Returns 1, 0 if the step must be left to the stepper, or NO_LIST; and the
+    step (`relaxed_step.py`): its table, contacts, impulses, keys and impulses of the warm start, doubt, lengths, bodies
+    to test, and what was struck."""
+    (warm_start, motion, out), fixed, made = given, _unpacked(packed), 0
+    before, after = _moment(motion, 0), _moment(motion, 1)
+    near, listed, bounds = _fly(axes, fixed, lists[0], before, after)
+    table = np.empty((0, WIDTH))
+    if near and listed:
+        table = find(shapes, fixed, lists, before, after, bounds[1])
+    step = _relax(relaxed, fixed, table, bounds, (before, after), warm_start, out[0])
+    doubt = step.doubt
+    if step.made and doubt == SOME_DOUBT and seen_apart(axes, shapes, fixed, lists, after, step.unseen):
+        doubt = NO_DOUBT
+    made = NO_LIST if near and not listed else int(near and step.made)
+    last = (doubt, step.deepest, step.moved, step.unseen, step.law.table, step.law.impulse)
+    return made, step.table, step.chosen, step.total, step.key, step.kept, last
 
 
-@kernel(inline="always")
-def _returned(made, stage, log):
-    """What Python gets; a named tuple would take more time."""
-    held, kept = (log.rest[: log.used], log.slowed[: log.slowed_used]), stage.warm_start
-    last = (stage.doubt, stage.lengths, stage.unseen, stage.struck, stage.strike)
-    return made, stage.table, stage.chosen, stage.impulse, *held, kept.key, kept.impulse, *last
+@kernel
+def _balls(shapes, fixed, lists, before, after, margins):
+    """The contacts of a step of balls."""
+    ends = _ends(fixed, before, after, margins)
+    return ball_contacts(lists[0].table, 0, len(lists[0].table), ends, fixed.radius, fixed.balls, lists[2])
 
 
-@kernel(inline="always")
+@kernel
+def _polygons(shapes, fixed, lists, before, after, margins):
+    """The contacts of a step of polygons and discs."""
+    ends = _ends(fixed, before, after, margins)
+    return _with_balls(polygon_contacts(shapes, lists[0].table[lists[1] :], ends, fixed.others), fixed, lists, ends)
+
+
+@kernel
+def _solids(shapes, fixed, lists, before, after, margins):
+    """The contacts of a step of convex shapes and spheres."""
+    ends = _ends(fixed, before, after, margins)
+    return _with_balls(solid_contacts(shapes, lists[0].table[lists[1] :], ends, fixed.others), fixed, lists, ends)
+
+
+@kernel
+def _with_balls(table, fixed, lists, ends):
+    """The contacts of balls with each other and with boundaries, and those of `table` after them."""
+    if not fixed.numbers.has_balls:
+        return table
+    balls = ball_contacts(lists[0].table, 0, lists[1], ends, fixed.radius, fixed.balls, lists[2])
+    return np.concatenate((balls, table))
+
+
+@kernel
 def _unpacked(packed):
     """What is packed, as `Fixed`; numbers are in the order of `Numbers`, and three more."""
     x, marks, lengths, c = packed.numbers, packed.marks, packed.lengths, packed.coefficients
@@ -552,7 +532,7 @@ def _ends(fixed, before, after, margins):
     )  # fmt: skip
 
 
-@kernel(inline="always")
+@kernel
 def _fly(axes, fixed, made, before, after):
     """Moves the bodies freely; whether they do not move far, whether all pairs that may touch are in the list, and the
     bounds of `put_bounds`."""
@@ -578,7 +558,7 @@ def _fly(axes, fixed, made, before, after):
     return near, kept, bounds
 
 
-@kernel(inline="always")
+@kernel
 def _displacements(fixed, before, after, relative):
     """Bounds on displacements, as `displacement_bounds`."""
     return displacement_bounds(
@@ -588,44 +568,35 @@ def _displacements(fixed, before, after, relative):
 
 @kernel
 def _relax(relaxed, fixed, table, bounds, moments, warm_start, row):
-    """The stage of a sub-stepped step. Writes its end, and the row of the step."""
+    """A sub-stepped step. Writes its end, and the row of the step."""
     step = relaxed_step(relaxed, fixed, table, bounds, moments, warm_start)
     law = step.law
     row[CONTACTS], row[RESTING], row[ITERATIONS] = law.contacts, len(step.chosen), law.iterations
     row[RESIDUAL], row[APPLICATIONS], row[OVERLAP] = step.residual, law.rounds, step.overlap
     _put_totals(fixed.masses, moments[1], row[SUMS:])
-    return Stage(
-        step.made, step.table, step.chosen, step.total, WarmStart(step.key, step.kept), np.empty((0, 4)), step.doubt,
-        (step.deepest, step.moved), step.unseen, law.table, law.impulse,
-    )  # fmt: skip
+    return step
 
 
-@kernel(inline="always")
-def _unheld(axes, fixed, table, moments, warm_start, row):
-    """The stage of a step that finds the contacts `table`, without a resting solve. Writes the row of the step."""
+@kernel
+def _made_of(axes, lay, fixed, table, bounds, moments, warm_start, row):
+    """The stage of a step that finds the contacts `table`. Writes the row of the step."""
     row[:SUMS] = 0.0
-    quiet = not len(table) or _opens(axes, fixed, table, moments[0], row)
-    _put_totals(fixed.masses, moments[1], row[SUMS:])
-    return _stage(quiet, warm_start)
-
-
-@kernel(inline="always")
-def _contact(axes, lay, fixed, table, bounds, moments, warm_start, row):
-    """The same with a resting solve."""
-    numbers, near = fixed.numbers, np.empty(len(table), np.int64)
-    count, overlap = near_contacts(table, bounds[1], numbers.margin, near)
-    row[:SUMS] = 0.0
-    row[OVERLAP] = max(0.0, overlap)  # and not -0.0
-    table = table[near[:count]] if count < len(table) else table
-    if count and row[OVERLAP] <= numbers.deep:
-        stage = _hold(axes, lay, fixed, table, bounds[0], moments, warm_start, row)
+    if lay is None:
+        stage = _stage(not len(table) or _opens(axes, fixed, table, moments[0], row), warm_start)
     else:
-        stage = _stage(count == 0, warm_start)
+        numbers, near = fixed.numbers, np.empty(len(table), np.int64)
+        count, overlap = near_contacts(table, bounds[1], numbers.margin, near)
+        row[OVERLAP] = max(0.0, overlap)  # and not -0.0
+        table = table[near[:count]] if count < len(table) else table
+        if count and row[OVERLAP] <= numbers.deep:
+            stage = _hold(axes, lay, fixed, table, bounds[0], moments, warm_start, row)
+        else:
+            stage = _stage(count == 0, warm_start)
     _put_totals(fixed.masses, moments[1], row[SUMS:])
     return stage
 
 
-@kernel(inline="always")
+@kernel
 def _opens(axes, fixed, table, start, row):
     """Whether no contact approaches, but for rounding. Writes the overlap."""
     row[OVERLAP] = deepest_overlap(table)
@@ -633,7 +604,7 @@ def _opens(axes, fixed, table, start, row):
     return speeds(rows, x).min() >= -NOISE * fastest_component(start.velocity, len(axes))
 
 
-@kernel(inline="always")
+@kernel
 def _apart(fixed, before, after, free):
     """Whether bodies have moved so little that a contained step has kept them apart (`containment.py`).
 
@@ -650,23 +621,46 @@ def _apart(fixed, before, after, free):
     return free or most <= FAST_DISPLACEMENT
 
 
+# Tests that a step has kept bodies apart; they have the same arguments.
+
+
 @kernel
-def _balls_apart(axes, fixed, lists, before, after):
-    """The same for balls, which may also have moved farther, if they hardly overlap at the end."""
+def _balls_apart(axes, shapes, fixed, lists, table, moments, row):
+    """Balls may also have moved farther, if they hardly overlap at the end."""
+    before, after = moments
     if _apart(fixed, before, after, False):
         return True
-    return _apart(fixed, before, after, True) and _balls_seen_apart(axes, fixed, lists, after)
+    return _apart(fixed, before, after, True) and _balls_seen_apart(axes, shapes, fixed, lists, after, fixed.balls)
 
 
 @kernel
-def _balls_seen_apart(axes, fixed, lists, after):
+def _polygons_apart(axes, shapes, fixed, lists, table, moments, row):
+    return _apart(fixed, moments[0], moments[1], len(table) == 0)
+
+
+@kernel
+def _solids_apart(axes, shapes, fixed, lists, table, moments, row):
+    """Overlap that contacts show is measured, and written to the row of the step."""
+    if row[OVERLAP] > MEASURED_OVERLAP * fixed.numbers.least:
+        row[OVERLAP] = _measured_overlap(shapes, fixed, table, moments[0])
+    return row[OVERLAP] <= fixed.numbers.deep and _apart(fixed, moments[0], moments[1], len(table) == 0)
+
+
+# Tests that bodies are apart in a state; they have the same arguments.
+
+
+@kernel
+def _unknown(axes, shapes, fixed, lists, after, unseen):
+    return False
+
+
+@kernel
+def _balls_seen_apart(axes, shapes, fixed, lists, after, unseen):
     """Whether balls hardly overlap in a state for which the list of pairs is complete."""
     made, numbers, none = lists[0], fixed.numbers, np.zeros(len(fixed.radius))
     if check(axes, made, after.position, none, none, numbers.shared, numbers.farthest) != LIST_KEPT:
         return False
-    ends = _ends(fixed, after, after, none)
-    table = ball_contacts(made.table, 0, len(made.table), ends, fixed.radius, fixed.balls, lists[2])
-    return deepest_overlap(table) <= SAFE_OVERLAP * numbers.least
+    return deepest_overlap(_balls(shapes, fixed, lists, after, after, none)) <= SAFE_OVERLAP * numbers.least
 
 
 @kernel
@@ -771,7 +765,7 @@ def _hold(axes, lay, fixed, table, slow, moments, warm_start, row):
         moved = farthest(after.velocity, fixed.arm, len(axes), h, bodies)
         allowed = numbers.curved
         quiet = row[OVERLAP] <= allowed and moved * moved <= 2.0 * allowed * numbers.length_scale
-    return _held(quiet, table, some if closes else some[:0], impulse, WarmStart(key, push), slowed)
+    return Stage(quiet, table, some if closes else some[:0], impulse, WarmStart(key, push), slowed)
 
 
 @kernel
@@ -789,7 +783,7 @@ def _slowed(masses, before, after, dim):
     return out[:count]
 
 
-@kernel(inline="always")
+@kernel
 def _solved(lay, rows, given, some, velocity, impulse, accuracy):
     """Velocities after the impulses, which are written, the residual, and whether no large island is left."""
     touching, val, base, z = (rows.touch_ptr, rows.touch), given.val, given.base, impulse
@@ -851,7 +845,7 @@ def _move_held(rows, held, interval, masses, moments):
         held_2d(rows, held, interval, masses, start, (after.position, after.orientation[:, 0], after.velocity))
 
 
-@kernel(inline="always")
+@kernel
 def _put_totals(masses, state, out):
     """Writes the sums of `report.totals`."""
     if len(masses.gravity) == 2:

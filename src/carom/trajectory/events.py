@@ -201,7 +201,7 @@ def open_rows(memory: dict[str, NDArray[Any]], bodies: int, boundaries: int, ste
     if sums.dtype != np.float64 or not np.isfinite(sums).all():
         raise ValueError("the periods of rest of its checkpoint are damaged")
     book = rows_of.Book(key.copy(), sums.copy(), np.full(4, -1, np.int64))
-    return rows_of.all_periods(book, len(key), step, (bodies + boundaries, boundaries), dimension)
+    return rows_of.swept(book, len(key), np.inf, step, (bodies + boundaries, boundaries), dimension)[1]
 
 
 def check_memory(memory: dict[str, NDArray[Any]], listed: int, bodies: int, boundaries: int, last: State) -> None:
