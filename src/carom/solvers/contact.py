@@ -152,13 +152,15 @@ def _solve_reduced(
     z, rows = with_places(impulse, chosen, place, count), (blocks.body, blocks.val, blocks.base)
     if z.any():
         single, lay = single_components(*rows, chosen, place, count), layout(width * d, count, 1, 2)
-        problem, flat = Problem(*single, bound, own), velocity.reshape(-1, 1)
+        problem, flat = Problem(single.body, single.val, single.base, bound, own), velocity.reshape(-1, 1)
         good, x, kept, residual = _warm(lay, problem, flat, z, projection, asked)
         if good:
             impulse[chosen] = kept[:, place]
             return Answer(x.reshape(velocity.shape), residual, 0, 2.0 * single.val.size)
     single, start, motions = reduced(*rows, chosen, place, count, velocity)
-    answer = solve_contact(Rows(*single, bound, 2), np.arange(len(chosen)), start, z, asked, projection, own)
+    answer = solve_contact(
+        Rows(single.body, single.val, single.base, bound, 2), np.arange(len(chosen)), start, z, asked, projection, own
+    )
     impulse[chosen] = z[:, place]
     return answer._replace(velocity=expanded(motions, start, answer.velocity, velocity))
 

@@ -1,13 +1,13 @@
 """Frictional contact of mechanisms on the motions that contacts can cause.
 
 A contact of a mechanism moves all its bodies, so that its rows are long and dense, while its contacts act on few
-motions: as many as there are rows, or as joints allow. For each island `G^T = Q R` gives an orthonormal basis Q of these
-motions; in `y = Q^T x` the rows are those of R^T, and the other motions keep their velocity. A chain of 50 links with
-16 contacts has 32 such motions instead of 150 components of velocity.
+motions: as many as there are rows, or as joints allow. For each island `G^T = Q R` gives an orthonormal basis Q of
+these motions; in `y = Q^T x` the rows are those of R^T, and the other motions keep their velocity. A chain of 50 links
+with 16 contacts has 32 such motions instead of 150 components of velocity.
 
 The factors are those of the modified Gram-Schmidt method, the longest remaining row first, each orthogonalized twice.
-LAPACK's QR was used before: its threads wait for each other where the machine has other work, which took up to 80 ms for
-what takes one.
+LAPACK's QR was used before: its threads wait for each other where the machine has other work, which took up to 80 ms
+for what takes one.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ The pattern is that of the contacts, and the elimination order is that of minimu
 pivoting between blocks, only within diagonal blocks: the matrix is the identity plus the terms of the contacts, which
 are positive definite except for the dependence of friction on the normal impulses.
 
-`axes` is a tuple whose length d, known at compile time, is the size of a block. Blocks of one component (d = 1) are those
-of joint space and of mechanisms, whose rows are long: there the matrix is one dense array, `Matrix.low[0]`, without an
-order of elimination. To look up a block for each pair of components took ten times as long.
+`axes` is a tuple whose length d, known at compile time, is the size of a block. Blocks of one component (d = 1) are
+those of joint space and of mechanisms, whose rows are long: there the matrix is one dense array, `Matrix.low[0]`,
+without an order of elimination. To look up a block for each pair of components took ten times as long.
 """
 
 from __future__ import annotations
