@@ -404,6 +404,8 @@ def _shapes_3d(groups: Sequence[_Group]) -> Shapes:
     declared = [(g.path, g.given.shape, g.count) for g in groups if isinstance(g.given.shape, Solid)]
     shapes, properties = make_shapes(declared)
     for g, p in zip(groups, properties):
+        if getattr(g.given.shape, "axes", None) is not None and g.given.inertia is None:
+            raise ProblemError(f"{g.path}.inertia", None, "three moments: the shape has axes of its own")
         g.weigh(p.volume, p.gyration)
         g.check_moments()
         g.turn(p.frame)

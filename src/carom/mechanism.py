@@ -24,7 +24,7 @@ import numpy as np
 
 from .geometry.rotations import matrix_value
 from .geometry.vectors import Mat3, Vec3, cross, dot, norm, to_local, to_world
-from .kernels import kernel
+from .kernels import kernel, lean
 from .solvers.rows import Floats, Ints
 
 ALONG_WORLD, ALONG_FIRST, DISTANCE, ANGLE, SQUARE = range(5)
@@ -89,7 +89,7 @@ class Linearization(NamedTuple):
     """Whitened joint rows at a pose, and the factor of `K = B B^T`."""
 
     val: Floats  # (J, 2, d)
-    lower: Floats  # envelope of the Cholesky factor
+    lower: Floats  # envelope of the Cholesky factor, with inverse pivots; those of redundant rows are zero
 
 
 @dataclass(eq=False)
@@ -298,26 +298,23 @@ def linearize(joints, position, turn, root):
             for k in range(max(low, joints.low[j]), j):
                 total -= lower[begin + k - low] * lower[at + k]
             if j < i:
-                pivot = lower[at + j]
-                lower[begin + j - low] = total / pivot if pivot > 0.0 else 0.0
+                lower[begin + j - low] = total * lower[at + j]
             else:
-                lower[begin + i - low] = np.sqrt(total) if total > RANK * whole else 0.0
+                lower[begin + i - low] = 1.0 / np.sqrt(total) if total > RANK * whole else 0.0
     return val, lower
 
 
-@kernel
+@lean
 def eliminate(joints, lower, first, last, y):
     """Solves `K y = y` in place for the rows first to last of one mechanism, or several; redundant rows get 0."""
     for i in range(first, last):
         begin, total = joints.start[i] - joints.low[i], y[i]
         for k in range(joints.low[i], i):
             total -= lower[begin + k] * y[k]
-        pivot = lower[begin + i]
-        y[i] = total / pivot if pivot > 0.0 else 0.0
+        y[i] = total * lower[begin + i]
     for i in range(last - 1, first - 1, -1):
         begin = joints.start[i] - joints.low[i]
-        pivot = lower[begin + i]
-        y[i] = y[i] / pivot if pivot > 0.0 else 0.0
+        y[i] *= lower[begin + i]
         for k in range(joints.low[i], i):
             y[k] -= lower[begin + k] * y[i]
 
@@ -419,13 +416,14 @@ def jointed_rows(joints, at, rows, x):
     return out_body, out_val, out_base
 
 
-@kernel
+@lean
 def _project(joints, at, which, rows, out, scratch):
     """Removes from one row of a contact what the joints of mechanism k hold."""
     (i, side, row, k), (val, base), (slot, y, x) = which, out, scratch
     first, last = joints.row_ptr[k], joints.row_ptr[k + 1]
-    y[first:last] = 0.0
     before = 0.0
+    for j in range(first, last):
+        y[j] = 0.0
     for s in range(side, 2):
         b = rows.body[i, s]
         if b < 0 or joints.mechanism[b] != k:

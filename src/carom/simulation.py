@@ -219,7 +219,7 @@ def _scene_named(given: Any) -> Scene:
         wanted = "a Scene, as carom.scenes, carom.load_scene or carom.Scene make, or the name of a shipped one"
         raise ProblemError("scene", type(given).__name__, wanted)
     text = fspath(given)
-    if text.endswith((".toml", ".xml")):
+    if text.endswith((".toml", ".xml", ".urdf")):
         return load_scene(text)
     made: Scene = importlib.import_module(SHIPPED_SCENES).make_scene(text)
     return made

@@ -152,7 +152,7 @@ def test_sparse_factors_solve_what_numpy_solves():
     pile = bricks(layers=3, across=3, deep=2, tilt=0.1)
     blocks, n = pile.rows, len(pile.velocity)
     axes, three = tuple(range(6)), tuple(range(3))
-    pattern = pattern_of(blocks.body, n)
+    pattern = pattern_of(axes, blocks.body, n)
     rng = np.random.default_rng(0)
     root = rng.normal(size=(pile.count, 3, 3))
     q = root @ np.swapaxes(root, 1, 2) + 0.3 * rng.normal(size=root.shape)

@@ -58,7 +58,7 @@ def run(
     source: str | None = typer.Argument(
         None,
         metavar="SCENE|FILE",
-        help="A scene of the library (`carom scenes`), a .toml file, or an .xml of SCISim.",
+        help="A scene of the library (`carom scenes`), a .toml file, an .xml of SCISim, or a .urdf.",
         autocompletion=complete_scene,
     ),
     law: str | None = typer.Option(None, "--law", "-l", help=LAW_HELP, autocompletion=complete_law),

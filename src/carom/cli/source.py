@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..laws import Law
     from ..scene.model import Scene
 
-FILES = (".toml", ".xml")
+FILES = (".toml", ".xml", ".urdf")
 
 
 def load(source: str, pairs: Sequence[str]) -> Scene:
@@ -59,7 +59,7 @@ def from_file(path: str, pairs: Sequence[str] = ()) -> Scene:
 def unknown_scene(name: str, known: Mapping[str, Any]) -> ProblemError:
     """The error about a name that is neither a scene of the library nor a file."""
     error = ProblemError.unknown("scene", name, known)
-    text = str(error).removesuffix(")") + "; or a file that ends in .toml or .xml)"
+    text = str(error).removesuffix(")") + "; or a file that ends in .toml, .xml or .urdf)"
     return ProblemError(error.field, name, error.expected, text)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def validate(
-    file: Path = typer.Argument(..., metavar="FILE", help="Scene as .toml, or .xml of SCISim."),
+    file: Path = typer.Argument(..., metavar="FILE", help="Scene as .toml, .xml of SCISim, or .urdf."),
     parameter: list[str] = SET,
     json: bool = JSON,
 ) -> None:

@@ -176,15 +176,18 @@ def sphere_group(shape: Ints, radius: Floats) -> BodyGroup:
     return BodyGroup(shape[:, None], np.zeros((1, 3)), np.eye(3)[None], True, properties)
 
 
-def equal_group(parts: Sequence[Placed], origin: Floats, count: int, shapes: Sequence[Shape]) -> BodyGroup:
-    """`count` equal bodies. The moments of the parts about the common center of mass give the principal frame."""
+def equal_group(
+    parts: Sequence[Placed], origin: Floats, count: int, shapes: Sequence[Shape], given: Floats | None = None
+) -> BodyGroup:
+    """`count` equal bodies. The moments of the parts about the common center of mass give the principal frame, unless
+    its axes are given as the columns of a rotation matrix (3, 3)."""
     own = [shapes[p.shape] for p in parts]
     weights = np.array([p.density * s.volume for p, s in zip(parts, own)])
     inertia = np.zeros((3, 3))
     for p, s, weight in zip(parts, own, weights / weights.sum()):
         moved = (p.place @ p.place) * np.eye(3) - np.outer(p.place, p.place)
         inertia += weight * (p.turn @ s.inertia @ p.turn.T + moved)
-    moments, axes = principal_axes(inertia)
+    moments, axes = principal_axes(inertia) if given is None else (np.diag(given.T @ inertia @ given), given)
     place = np.array([axes.T @ p.place for p in parts])
     turn = np.array([axes.T @ p.turn for p in parts])
     properties = Properties(

@@ -33,7 +33,9 @@ def make_shapes(groups: Sequence[tuple[str, Solid, int]]) -> tuple[Shapes3D, lis
             made.append(sphere_group(number[which.reshape(-1)], radius))
         else:
             parts, origin = placed_shapes(path, declared, shapes)
-            made.append(equal_group(parts, origin, count, shapes.shapes))
+            axes = declared.axes if isinstance(declared, Compound) else None
+            given = None if axes is None else rotation(f"{path}.axes", np.ravel(axes))
+            made.append(equal_group(parts, origin, count, shapes.shapes, given))
     return shape_table(made, shapes.shapes), [group.properties for group in made]
 
 
@@ -67,6 +69,8 @@ def placed_shapes(
     weights = np.array([p.density * shapes.shapes[p.shape].volume for p in found])
     center = weights @ np.array([p.place for p in found]) / weights.sum()
     center[np.abs(center) <= 1e-15 * max(shapes.shapes[p.shape].reach for p in found)] = 0.0
+    if declared.center is not None:
+        center = array(f"{path}.center", declared.center, (3,), "three finite numbers (x, y, z)")
     return [Placed(p.shape, p.place - center, p.turn, p.density) for p in found], center
 
 

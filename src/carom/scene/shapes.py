@@ -371,13 +371,21 @@ class PartOf(Check):
 
 @dataclass(frozen=True, eq=False)
 class Compound(Solid):
-    """Several shapes that move as one body. Where parts overlap their mass counts twice."""
+    """Several shapes that move as one body. Where parts overlap their mass counts twice.
+
+    `center` and `axes` are for bodies whose mass is not spread over their parts, such as links of robots: the center of
+    mass, and the principal axes to which the moments `Bodies.inertia` belong. By default they are those of the parts.
+    """
 
     kind: ClassVar[str] = "compound"
     parts: Annotated[Sequence[Part], ListOf(PartOf(), 1, text="at least one part {shape = ..., position = ...}")]
+    center: Annotated[Vector3 | None, POINT, "center of mass; that of the parts by default"] = None
+    axes: Annotated[Quaternion | None, QUATERNIONS, "[w, x, y, z] of the axes of `inertia`"] = None
 
     def to_file(self, folder: Path) -> dict[str, Any]:
-        return {"parts": [_part_to_file(part, folder) for part in self.parts]}
+        table: dict[str, Any] = {"parts": [_part_to_file(part, folder) for part in self.parts]}
+        given = {"center": self.center, "axes": self.axes}
+        return table | {name: [float(v) for v in value] for name, value in given.items() if value is not None}
 
 
 def _part_to_file(part: Part, folder: Path) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from .contact_island import (
     BOUND,
     CONE,
     GIVEN,
-    LOOSE,
     NORMAL,
     WEIGHT,
     Island,
@@ -47,7 +46,7 @@ from .contact_slabs import relax_large, strided
 from .contact_sweeps import SINGLE, SWEEPS, relax
 from .islands import all_islands
 from .linalg.contact_lu import multiplications, pattern_of
-from .rows import FRICTION, Floats, Ints, Rows
+from .rows import FRICTION, LOOSE, Floats, Ints, Rows
 from .thresholds import (
     EASY_ISLAND_WORK,
     LARGE_ISLAND_WORK,
@@ -142,14 +141,37 @@ def _solve_reduced(
     projection: int,
     given: Floats | None,
 ) -> Answer:
-    """What `solve_contact` does, on the motions that contacts of mechanisms can cause."""
-    from .contact_reduced import Reduced  # late: few worlds have joints
+    """What `solve_contact` does for contacts of mechanisms: a warm start that is good enough stays; else the answer is
+    found on the motions that the contacts can cause."""
+    from .contact_reduced import expanded, reduced, row_places, single_components, with_places  # late: few worlds
 
-    reduced, z = Reduced(blocks, chosen, velocity), impulse[chosen]
-    own = None if given is None else given[chosen]
-    answer = solve_contact(reduced.rows, np.arange(len(chosen)), reduced.start, z, accuracy, projection, own)
-    impulse[chosen] = z
-    return answer._replace(velocity=reduced.expanded(answer.velocity))
+    (place, count), (_, width, _, d) = row_places(blocks), blocks.val.shape
+    asked = accuracy if isinstance(accuracy, Accuracy) else Accuracy(accuracy)
+    asked = Accuracy(float(asked.tolerance), float(max(asked[:2])), float(asked.fine_work), 0, float(asked.newton_work))
+    bound, own = blocks.bound[chosen], np.zeros(len(chosen)) if given is None else given[chosen]
+    z, rows = with_places(impulse, chosen, place, count), (blocks.body, blocks.val, blocks.base)
+    if z.any():
+        single, lay = single_components(*rows, chosen, place, count), layout(width * d, count, 1, 2)
+        problem, flat = Problem(single.body, single.val, single.base, bound, own), velocity.reshape(-1, 1)
+        good, x, kept, residual = _warm(lay, problem, flat, z, projection, asked)
+        if good:
+            impulse[chosen] = kept[:, place]
+            return Answer(x.reshape(velocity.shape), residual, 0, 2.0 * single.val.size)
+    single, start, motions = reduced(*rows, chosen, place, count, velocity)
+    answer = solve_contact(
+        Rows(single.body, single.val, single.base, bound, 2), np.arange(len(chosen)), start, z, asked, projection, own
+    )
+    impulse[chosen] = z[:, place]
+    return answer._replace(velocity=expanded(motions, start, answer.velocity, velocity))
+
+
+@kernel
+def _warm(lay, problem, velocity, impulse, projection, accuracy):
+    """Whether all islands are solved at the warm start; velocities, impulses and the largest residual there."""
+    whole = _whole(lay, problem, np.arange(len(impulse)), velocity, impulse, projection)
+    _, _, ptr, number = all_islands(whole.body, len(velocity))
+    residuals, _, todo = _first_residuals(lay, whole, number, ptr, accuracy)
+    return len(todo) == 0, whole.x, whole.z, residuals.max()
 
 
 def contact_residual(blocks: Rows, velocity: Floats, impulse: Floats, projection: int, given: Floats) -> float:
@@ -350,7 +372,7 @@ def _solve_small(lay, island, tolerance, plain, effort):
             spent += 2.0 * size
     residual, target = settled(lay, island), tolerance
     if residual > tolerance and len(island.members):
-        pattern = pattern_of(island.body, len(island.members))
+        pattern = pattern_of(lay.axes, island.body, len(island.members))
         cost = multiplications(lay.axes, pattern) + 4.0 * size * len(lay.axes)
         for _ in range(NEWTON_ATTEMPTS if cost <= effort[0] else 0):
             systems = min(NEWTON_SYSTEMS, (effort[1] - spent) / cost)

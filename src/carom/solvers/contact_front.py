@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import kernel, lean
-from .contact_island import BOUND, FIXED, GIVEN, LOOSE, MIXED, NORMAL, WEIGHT, projected
+from .contact_island import BOUND, FIXED, GIVEN, MIXED, NORMAL, WEIGHT, projected
+from .rows import LOOSE
 
 # Over-relaxation with the fewest visits on the vibrated layer, for friction along one fixed direction and else. A
 # contact alone needs more visits the larger it is.

@@ -17,13 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from .rows import FRICTION, Floats, Ints, Rows
+from .rows import FRICTION, LOOSE, Floats, Ints, Rows
 
 # Where the sliding friction z of a contact may lie: |z| <= b (Coulomb's disk), |z_s| <= b along each tangent, or
 # 0 <= z_1 <= b along the first tangent, if the second one is a row of zeros.
 CONE, PYRAMID, FIXED = 0, 1, 2
 
-LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
 ZERO_ROW = 1e-24  # rows whose |row|^2 is below this share of |normal row|^2 move nothing
 
 # Columns of the weights of a contact: inverse stiffness of the normal, given normal impulse, products of the normal

@@ -29,7 +29,6 @@ from .contact_island import (
     FIXED,
     GIVEN,
     LENGTH,
-    LOOSE,
     MIXED,
     NORMAL,
     WEIGHT,
@@ -39,6 +38,7 @@ from .contact_island import (
     settled,
     speeds_of,
 )
+from .rows import LOOSE
 
 SWEEPS = 400  # bound on the sweeps over an island
 EXACT_SWEEPS = 40  # the same, for a tolerance that single precision does not reach

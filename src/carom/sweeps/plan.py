@@ -133,7 +133,7 @@ def read_plan(path: str | Path) -> Plan:
 
 def _beside(plan: Path, name: str) -> str:
     """A path relative to the folder of the plan; other names stay as they are."""
-    is_file = name.endswith((".toml", ".xml")) or ".py:" in name
+    is_file = name.endswith((".toml", ".xml", ".urdf")) or ".py:" in name
     return str(plan.parent / name) if is_file and not Path(name).is_absolute() else name
 
 

@@ -60,7 +60,7 @@ def source_of(scene: Any) -> Source:
         return _of_function(scene)
     if not isinstance(scene, str | Path):
         raise ProblemError("scene", scene, "the name of a scene, a scene file, a Scene, or a function that returns one")
-    if Path(scene).suffix.lower() in (".toml", ".xml"):
+    if Path(scene).suffix.lower() in (".toml", ".xml", ".urdf"):
         return _of_file(Path(scene))
     from ..scenes import SCENES
 
@@ -104,7 +104,7 @@ def _of_file(path: Path) -> Source:
 
     digest = hashlib.sha256(read_file(path, "scene")).hexdigest()
     record = {"file": path.name, "sha256": digest}
-    if path.suffix.lower() == ".xml":
+    if path.suffix.lower() != ".toml":
         fixed = load_scene(path)
         return Source(f"scene file {path}", (), lambda v: fixed, record)
     load_scene(path)  # refuses a bad file with the line of its fault

@@ -101,20 +101,24 @@ DOCUMENT = {
 
 
 def load_scene(path: str | Path, changes: Sequence[tuple[str, str]] = ()) -> Scene:
-    """The scene of a .toml file of Carom or an .xml file of SCISim. Bad files raise ProblemError.
+    """The scene of a .toml file of Carom, an .xml file of SCISim or a .urdf file. Bad files raise ProblemError.
 
     `changes` are places in a .toml file, such as `bodies.0.velocity`, and their new values in the syntax of TOML.
     """
     path = Path(path)
     if path.suffix.lower() == ".toml":
         return read_toml(path, changes)
-    if path.suffix.lower() == ".xml":
+    if path.suffix.lower() in (".xml", ".urdf"):
         if changes:
             raise ProblemError(changes[0][0], changes[0][1], "nothing: only .toml files can be changed")
+        if path.suffix.lower() == ".urdf":
+            from ..urdf import read_urdf
+
+            return read_urdf(path)
         from ..scisim import read_scisim
 
         return read_scisim(path)
-    raise ProblemError(str(path), repr(path.suffix), "a scene file: .toml, or .xml of SCISim")
+    raise ProblemError(str(path), repr(path.suffix), "a scene file: .toml, .xml of SCISim, or .urdf")
 
 
 def read_toml(path: str | Path, changes: Sequence[tuple[str, str]] = ()) -> Scene:

@@ -4,7 +4,9 @@ The pattern is that of the contacts, and the elimination order is that of minimu
 pivoting between blocks, only within diagonal blocks: the matrix is the identity plus the terms of the contacts, which
 are positive definite except for the dependence of friction on the normal impulses.
 
-`axes` is a tuple whose length d, known at compile time, is the size of a block.
+`axes` is a tuple whose length d, known at compile time, is the size of a block. Blocks of one component (d = 1) are
+those of joint space and of mechanisms, whose rows are long: there the matrix is one dense array, `Matrix.low[0]`,
+without an order of elimination. To look up a block for each pair of components took ten times as long.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels import kernel
-from ..rows import Floats, Ints
+from ..rows import LOOSE, Floats, Ints
 from .ordering import factor_columns, minimum_degree, neighbors, renumbered
 
 
@@ -30,7 +32,7 @@ class Pattern(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """Blocks on the diagonal, below it by column, and above it by row."""
+    """Blocks on the diagonal, below it by column, and above it by row; all of the matrix in `low[0]` if d = 1."""
 
     diagonal: Floats  # (n, d, d)
     low: Floats  # (blocks, d, d)
@@ -38,9 +40,12 @@ class Matrix(NamedTuple):
 
 
 @kernel
-def pattern_of(body, n):
+def pattern_of(axes, body, n):
     """The pattern for contacts of the given bodies (k, w); -1 for none."""
     k, w = body.shape
+    if len(axes) == 1:
+        every = np.arange(n)
+        return Pattern(body, every, every, np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros((0, 0, 0), np.int64))
     ptr, flat = np.zeros(k + 1, np.int64), np.empty(w * k, np.int64)
     used = 0
     for p in range(k):
@@ -78,6 +83,8 @@ def pattern_of(body, n):
 @kernel(inline="always")
 def multiplications(axes, pattern):
     """Number of multiplications of one factorization."""
+    if len(axes) == 1:
+        return len(pattern.place) ** 3 / 3.0
     total = 0.0
     for j in range(len(pattern.place)):
         c = pattern.col_ptr[j + 1] - pattern.col_ptr[j]
@@ -89,6 +96,8 @@ def multiplications(axes, pattern):
 def matrix_room(axes, pattern):
     """Memory for a matrix of the given pattern."""
     n, blocks, d = len(pattern.place), len(pattern.col_row), len(axes)
+    if d == 1:
+        return Matrix(np.empty((0, 1, 1)), np.empty((1, n, n)), np.empty((0, 1, 1)))
     return Matrix(np.empty((n, d, d)), np.empty((blocks, d, d)), np.empty((blocks, d, d)))
 
 
@@ -96,6 +105,9 @@ def matrix_room(axes, pattern):
 def assemble(axes, rows, pattern, contacts, val, q, matrix):
     """`I + G^T q G`, q (k, r, r), for the rows `val[contacts]` (k, w, r, d)."""
     d, r, n, body = len(axes), len(rows), len(pattern.place), pattern.body
+    if d == 1:
+        _assemble_dense(rows, body, contacts, val, q, matrix.low[0])
+        return
     matrix.low[:], matrix.up[:], matrix.diagonal[:] = 0.0, 0.0, 0.0
     for b in range(n):
         for c in range(d):
@@ -141,6 +153,9 @@ def _add(axes, rows, out, left, part):
 def eliminate(axes, pattern, matrix):
     """Factors in place: inverses of the pivots, `L` with unit pivots below them, `U` above them."""
     n, d = len(matrix.diagonal), len(axes)
+    if d == 1:
+        _eliminate_dense(matrix.low[0])
+        return
     slot = np.empty(n, np.int64)
     scratch = np.empty((d, 2 * d))
     low, up = matrix.low, matrix.up
@@ -217,6 +232,9 @@ def _invert(axes, a, work):
 def solve_eliminated(axes, pattern, matrix, right, x):
     """Solves for `right` (n, d), in the order of bodies, in place of x; `right` is overwritten."""
     n, order = len(matrix.diagonal), pattern.order
+    if len(axes) == 1:
+        _solve_dense(matrix.low[0], right, x)
+        return
     for j in range(n):
         for a in range(pattern.col_ptr[j], pattern.col_ptr[j + 1]):
             i = order[pattern.col_row[a]]
@@ -234,3 +252,66 @@ def solve_eliminated(axes, pattern, matrix, right, x):
             x[b, s] = 0.0
             for c in range(len(axes)):
                 x[b, s] += matrix.diagonal[j, s, c] * right[b, c]
+
+
+# ---- one component per block: a dense matrix
+
+
+@kernel(fastmath=LOOSE)
+def _assemble_dense(rows, body, contacts, val, q, out):
+    """Writes `I + G^T q G` (n, n)."""
+    n, r = len(out), len(rows)
+    dense, part = np.zeros((r, n)), np.empty(n)
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = 1.0 if i == j else 0.0
+    for p in range(len(q)):
+        for j in range(body.shape[1]):
+            if body[p, j] >= 0:
+                for s in range(r):
+                    dense[s, body[p, j]] = val[contacts[p], j, s, 0]
+        for s in range(r):
+            acts = False
+            part[:] = 0.0
+            for e in range(r):
+                if q[p, s, e] != 0.0:
+                    acts = True
+                    for c in range(n):
+                        part[c] += q[p, s, e] * dense[e, c]
+            for i in range(n if acts else 0):
+                own = dense[s, i]
+                for c in range(n if own != 0.0 else 0):
+                    out[i, c] += own * part[c]
+        for j in range(body.shape[1]):
+            if body[p, j] >= 0:
+                for s in range(r):
+                    dense[s, body[p, j]] = 0.0
+
+
+@kernel(fastmath=LOOSE)
+def _eliminate_dense(a):
+    """Factors in place: unit L below the diagonal, U on and above it."""
+    n = len(a)
+    for j in range(n):
+        pivot = a[j, j] if a[j, j] != 0.0 else 1e-300  # the solution will be useless, which the caller detects
+        for i in range(j + 1, n):
+            factor = a[i, j] / pivot
+            a[i, j] = factor
+            for c in range(j + 1, n if factor != 0.0 else 0):
+                a[i, c] -= factor * a[j, c]
+
+
+@kernel(fastmath=LOOSE)
+def _solve_dense(a, right, x):
+    """Solves for `right` (n, 1) in place of x; `right` is overwritten."""
+    n = len(a)
+    for i in range(n):
+        total = right[i, 0]
+        for c in range(i):
+            total -= a[i, c] * right[c, 0]
+        right[i, 0] = total
+    for i in range(n - 1, -1, -1):
+        total = right[i, 0]
+        for c in range(i + 1, n):
+            total -= a[i, c] * x[c, 0]
+        x[i, 0] = total / (a[i, i] if a[i, i] != 0.0 else 1e-300)
