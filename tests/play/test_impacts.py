@@ -9,7 +9,7 @@ import pytest
 
 import carom
 from carom import laws
-from carom.play.impacts import LESSONS, impact_answer, shown
+from carom.play.impacts import LESSONS, impact_answer, outcomes_answer, shown
 from carom.play.sliders import checked
 
 
@@ -47,6 +47,20 @@ def test_friction_makes_the_discs_of_bernoulli_turn():
     assert data["components"] == ["x", "y", "spin"]
     spins = np.array(data["results"][0]["velocity"])[:, 2]
     assert spins[1] == pytest.approx(-spins[2]) and abs(spins[1]) > 1e-3
+
+
+def test_the_outcome_set_is_that_of_the_library():
+    """Three balls: an arc of 60 degrees, whose size is 1/2; jacobi raises the energy, and a law may have no answer."""
+    request = {"scene": "three_balls", "laws": ["gr", "jacobi", "none"], "parameters": {"va": 0.5}}
+    data = outcomes_answer(request)
+    assert data["size"] == pytest.approx(0.5, abs=1e-12) and data["exact"] and data["kind"] == "curve"
+    gr, jacobi, none = data["laws"]
+    assert gr["broken"] == [] and jacobi["broken"] == ["energy"] and none["at"] is None
+    a, b = (int(name.split()[1].rstrip(",")) - 1 for name in data["axes"])
+    velocity = carom.solve_impact(carom.ImpactProblem.chain([1, 1, 1], [0.5, 0, -1]), "gr").velocity
+    assert gr["at"] == pytest.approx([velocity[a], velocity[b]])
+    rough = outcomes_answer({"scene": "bernoulli", "laws": ["gr"], "parameters": {"friction": 0.3}})
+    assert rough["kind"] == "area" and not rough["elastic"] and 0.0 < rough["size"] <= 1.0
 
 
 def test_ticks_tell_the_laws_apart():

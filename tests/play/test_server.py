@@ -74,6 +74,7 @@ def test_start_lists_scenes_laws_and_meanings(server):
     [
         ("/api/impact", {"scene": "cradle", "laws": ["gr"], "parameters": {"balls": 99}}, {}, 400, "from 2 to 9"),
         ("/api/impact", b"{", {}, 400, "not JSON"),
+        ("/api/outcomes", {"scene": "cradle", "laws": ["grr"], "parameters": {}}, {}, 400, "grr"),
         ("/api/impact", b"[" * 5000, {}, 400, "not JSON"),
         ("/api/impact", [1], {}, 400, "must be an object"),
         ("/api/impact", {}, {"Content-Type": "text/plain"}, 400, "application/json"),

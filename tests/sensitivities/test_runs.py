@@ -143,6 +143,46 @@ def test_moving_boundaries_have_derivatives():
     assert agreement(run, paths, 5, make) < 1e-6
 
 
+def parts() -> Scene:
+    """Bodies of several kinds and materials above a floor that moves, one of which follows a motion itself."""
+    paddle = motion.Vibrating(amplitude=0.05, frequency=2.1, direction=(0.0, 1.0))
+    bodies = [
+        Bodies(shapes.Disc(0.2), [[0.0, 0.9]], velocity=[[0.4, -0.5]], spin=3.0, mass=1.3),
+        Bodies(shapes.Polygon(0.3 * np.array([[1.0, 0.1], [-0.3, 0.9], [-0.6, -0.8]])), [[0.9, 1.2]], spin=-2.0),
+        Bodies(shapes.Rectangle((0.4, 0.2)), [[-0.9, 1.0]], velocity=[[0.3, -0.2]], angle=0.4, material="ball"),
+        Bodies(shapes.Disc(0.15), [[0.25, 1.6]], velocity=[[0.0, -2.0]], material="ball"),
+        Bodies(shapes.Disc(0.3), [[2.0, 0.4]], motion=paddle),
+        Bodies(shapes.Disc(0.1), [[2.1, 1.3]], material="ball"),
+    ]
+    floor = boundaries.Plane((0.0, 0.0), (0.02, 1.0), motion=motion.Vibrating(amplitude=0.05, frequency=1.3))
+    materials = {"default": Material(0.8, 0.3), "ball": Material(0.9, 0.1, 2.0)}
+    return Scene("parts", bodies, [floor], materials=materials, gravity=(0.0, -4.0), step=0.02, duration=0.9)
+
+
+EACH = (
+    "bodies.0.position", "bodies.0.velocity", "bodies.0.spin", "bodies.0.mass", "bodies.0.radius", "bodies.1.vertices",
+    "bodies.2.size", "bodies.2.angle", "bodies.3.radius", "bodies.4.position", "bodies.4.motion.amplitude",
+    "bodies.4.motion.frequency", "boundaries.0.point", "boundaries.0.normal", "boundaries.0.motion.amplitude",
+    "boundaries.0.motion.frequency", "materials.default.restitution", "materials.default.friction",
+    "materials.default.density", "materials.ball.restitution", "materials.ball.friction", "materials.ball.density",
+    "scene.gravity",
+)  # fmt: skip
+
+
+def test_each_kind_of_parameter_agrees_with_differences():
+    """Initial state, coefficients, masses, sizes, gravity and motions, each by itself."""
+    run = carom.sensitivity(parts())
+    assert run.impacts >= 5 and run.smooth
+
+    def make(changed):
+        return random.final(carom.sensitivity(changed))
+
+    off = {path: agreement(run, [path], 7, make) for path in EACH}
+    assert max(off.values()) < 1e-5, off
+    moving = [path for path in EACH if np.abs(run.derivative(path)[path].position).max() > 1e-6]
+    assert set(EACH) - set(moving) <= {"materials.ball.density"}, moving  # each has an effect: zeros would agree, too
+
+
 def chain() -> Scene:
     places = np.array([[0.0, 0.0], [2.0, 0.0], [4.0, 0.0], [7.0, 0.3]])
     moving = [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [-1.0, 0.01]]

@@ -21,12 +21,13 @@ import numpy as np
 from ..errors import ProblemError
 from ..late import sparse as sp
 from ..solvers.rows import Floats, Ints
-from .tape import Part, Slopes, pairs_of
+from .skyline import factorized, null_vectors, profile, solved
+from .tape import Part, Slopes
 
-DENSE_EQUATIONS = 64  # systems up to this size are factorized as arrays
-DENSE_DEPENDENT = 400  # the same where rows depend on each other
+LARGEST_SKYLINE_WORK = 1e8  # multiplications, about 0.1 s, from which on K is factorized with less fill by SuperLU
+DENSE_DEPENDENT = 400  # equations up to which systems with friction are solved by singular values
 RANK = 1e-10  # singular values below this share of the largest count as zero
-REGULAR = 1e-6  # smallest pivot of a Cholesky factor, relative to the largest, of rows that count as independent
+REGULAR = 1e-12  # smallest pivot, relative to the largest, of rows that count as independent
 UNIQUE = 1e-7  # difference of two solutions, relative, up to which they are the same: rows are independent
 SHIFT = 1e-9  # added to the diagonal of large systems, relative; refinement removes its effect
 REFINEMENTS = 30
@@ -36,38 +37,33 @@ class Gram:
     """`K = G G^T` of some rows, and least-norm solutions of `K y = b` where rows depend on each other."""
 
     def __init__(self, part: Part, known: tuple[Floats, Floats] | None = None) -> None:
-        """`known` are a right side and a solution of it, which tell dependent rows sooner than pivots do."""
+        """`known` are a right side and a solution of it, which tell dependent rows of large systems."""
         self.redundant = np.zeros(0, np.int64)  # rows with a part in null vectors of `G^T`: dependent contacts
-        k = len(part.chosen)
-        if k == 1:
-            square = float(part.data @ part.data)
-            self._solve: Callable[[Floats], Floats] | None = lambda b: b / square
+        self._large: Callable[[Floats], Floats] | None = None
+        self._null: Floats | None = None
+        pairs = part.pairs
+        order, place, ptr, work = profile(pairs)
+        if work <= LARGEST_SKYLINE_WORK:
+            self._factor = factorized(pairs, order, place, ptr)
+            if len(self._factor.null):
+                self._null = np.linalg.qr(null_vectors(self._factor))[0]
+                self.redundant = np.flatnonzero((self._null**2).sum(axis=1) > 1e-9)
             return
-        entries = pairs_of(part.ptr, part.columns, part.data, part.width_all)
-        gram = sp.csc_matrix((entries.value, entries.other, entries.ptr), shape=(k, k))  # symmetric
-        self._solve = _cholesky(gram) if k <= DENSE_EQUATIONS else _sparse(gram, known)
-        if self._solve is None and k <= DENSE_DEPENDENT:
-            self._solve, self.redundant = _least_norm(part.matrix)
-        elif self._solve is None:
-            self._solve, self.redundant = _refined(gram)
+        k = len(part.chosen)
+        gram = sp.csc_matrix((pairs.value, pairs.other, pairs.ptr), shape=(k, k))  # symmetric
+        self._large = _sparse(gram, known)
+        if self._large is None:
+            self._large, self.redundant = _refined(gram)
 
     def solve(self, b: Floats) -> Floats:
-        """The solution of least norm."""
-        return np.asarray(self._solve(b))  # type: ignore[misc]
-
-
-def _cholesky(gram: sp.csc_matrix) -> Callable[[Floats], Floats] | None:
-    """Few independent rows; None if they depend on each other."""
-    from scipy.linalg import cho_solve  # slow to import
-
-    try:
-        root = np.linalg.cholesky(gram.toarray())
-    except np.linalg.LinAlgError:
-        return None
-    pivots = np.diag(root)
-    if pivots.min() <= REGULAR * pivots.max():
-        return None
-    return lambda b: cho_solve((root, True), b, check_finite=False)
+        """The solution of least norm, for the part of b that has one."""
+        if self._large is not None:
+            return np.asarray(self._large(b))
+        right = np.ascontiguousarray(b.reshape(len(b), -1))
+        if self._null is None:
+            return np.asarray(solved(self._factor, right)).reshape(b.shape)
+        y = solved(self._factor, right - self._null @ (self._null.T @ right))
+        return np.asarray(y - self._null @ (self._null.T @ y)).reshape(b.shape)
 
 
 def _sparse(gram: sp.csc_matrix, known: tuple[Floats, Floats] | None) -> Callable[[Floats], Floats] | None:
@@ -81,17 +77,7 @@ def _sparse(gram: sp.csc_matrix, known: tuple[Floats, Floats] | None) -> Callabl
         found = factor.solve(right)
         return factor.solve if np.abs(found - y).max() <= UNIQUE * np.abs(y).max() else None
     pivots = np.abs(factor.U.diagonal())
-    return factor.solve if pivots.min() > REGULAR**2 * pivots.max() else None
-
-
-def _least_norm(rows: sp.csr_matrix) -> tuple[Callable[[Floats], Floats], Ints]:
-    """Dependent rows, by singular values; and the rows with a part in the dependence."""
-    dense = rows[:, np.unique(rows.indices)].toarray()
-    left, size, _ = np.linalg.svd(dense, full_matrices=False)
-    kept = size > RANK * size[0]
-    inverse = (left[:, kept] / size[kept] ** 2) @ left[:, kept].T
-    beyond = 1.0 - (left[:, kept] ** 2).sum(axis=1)
-    return (lambda b: inverse @ b), np.flatnonzero(beyond > 1e-9)
+    return factor.solve if pivots.min() > REGULAR * pivots.max() else None
 
 
 def _refined(matrix: sp.csc_matrix) -> tuple[Callable[[Floats], Floats], Ints]:

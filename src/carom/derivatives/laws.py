@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..errors import ProblemError
 from ..laws.gauss_seidel import ORDERS, WORST, _sweep_keys
-from ..laws.qce import ROUNDED_WORK, UNEVEN_WORK, one_pass
 from ..problem.contacts import Contacts
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from .increments import etm, sqm
-from .passes import Pass
-from .reflections import Reflected
+from .passes import Passes, Record, replayed_passes
 from .replay import Ends, Replay
-from .sequence import Sequence, reflections
+from .sequence import Sequence, reflections, simultaneous_reflections
 from .smm import rough_smm
 from .springs import lzb
 
 MOST_STAGES = 200_000  # of one replay
+PASS_MARGINS = (
+    "is about to approach",
+    "is about to approach no more",
+    "is about to end elsewhere",
+    "is about to end earlier",
+)
 APPROACHES = "is about to approach or to stop approaching"
 
 
@@ -106,16 +110,12 @@ def smm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
 
 def jacobi(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
     """All violators reflected at once, each as if it were alone."""
-    at, tol, count = run.begin(register), law.approach_left(contacts, 0.0), 0
-    while True:
-        u = run.speeds(at.velocity)
-        chosen, others = np.flatnonzero(u < -tol), np.flatnonzero(u >= -tol)
-        run.margins.note(others, u[others], "is about to approach")
-        if len(chosen) == 0:
-            return at
-        run.margins.note(chosen, u[chosen], "is about to approach no more")
-        at, count = _reflect(run, at, contacts, chosen, u[chosen], own), count + 1
-        _limit(run, count, law.max_iterations)
+    at, tol, e = run.begin(register), law.approach_left(contacts, 0.0), contacts.restitution
+    start, bound = at.velocity.reshape(contacts.velocity.shape), law.max_iterations
+    which, speeds, ptr, x, lam, margins = simultaneous_reflections(run.plain.rows, start, e, tol, bound)
+    _limit(run, len(ptr) - 1, bound)
+    _note(run, margins, ("is about to approach", "is about to approach no more"))
+    return _reflected(run, at, (which, speeds, ptr, at.velocity, x.ravel(), e), lam, own)
 
 
 def gauss_seidel(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
@@ -135,64 +135,37 @@ def _sequence(run: Replay, law: Any, contacts: Contacts, register: str, own: boo
     start = at.velocity.reshape(contacts.velocity.shape)
     which, speeds, x, lam, margins = reflections(rows, start, e, keys, ORDERS.index(order), tol, MOST_STAGES)
     _limit(run, len(which), MOST_STAGES)
-    for margin, reason in zip(margins, ("is about to approach", APPROACHES, "is no longer the fastest approach")):
+    _note(run, margins, ("is about to approach", APPROACHES, "is no longer the fastest approach"))
+    return _reflected(run, at, (which, speeds, np.arange(len(which) + 1), at.velocity, x.ravel(), e), lam, own)
+
+
+def _reflected(run: Replay, at: Ends, given: tuple[Any, ...], impulses: Floats, own: bool) -> Ends:
+    """The stage of reflections, and the answer after it."""
+    run.stages.append(Sequence(run.system, *given, run.plain.rows.diag, own, at.register, at.impulses))
+    return Ends(at.register, at.impulses, given[4], impulses)
+
+
+def _note(run: Replay, margins: Iterable[Floats], reasons: Iterable[str]) -> None:
+    """Notes the margins (m,) of decisions about each contact; infinity where there was none."""
+    for margin, reason in zip(margins, reasons):
         noted = np.flatnonzero(np.isfinite(margin))
         run.margins.note(noted, margin[noted], reason)
-    after = x.ravel()
-    given = (which, speeds, at.velocity, after, e, rows.diag, own, at.register, at.impulses)
-    run.stages.append(Sequence(run.system, *given))
-    return Ends(at.register, at.impulses, after, lam)
 
 
 def qce(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
     """Passes until nothing approaches; the kernel of the law finds the ends of each."""
     if own:
         raise ProblemError("restitution_model", "stronge", "energetic or qce_lcp for derivatives of qce")
-    at, tol, count = run.begin(register), law.approach_left(contacts, 0.0), 0
+    at, tol = run.begin(register), law.approach_left(contacts, 0.0)
     weights = contacts.shares / contacts.shares.max()
-    rows, slot = run.plain.rows, np.full(len(contacts.velocity), -1, np.int64)
-    while True:
-        u = run.speeds(at.velocity)
-        front, others = np.flatnonzero(u < -tol), np.flatnonzero(u >= -tol)
-        run.margins.note(others, u[others], "is about to approach")
-        if len(front) == 0:
-            return at
-        run.margins.note(front, u[front], "is about to approach no more")
-        ends = one_pass(rows, front, u[front], -u[front] * weights[front], slot)
-        part = run.system.part(front)
-        stage = Pass(part, at.velocity, u[front], weights[front], ends, 1.0, at.register, at.impulses)
-        stage = _even(run, stage)
-        run.stages.append(stage)
-        p = stage.factor * stage.rate * ends
-        at = run.pushed(at, part.moved(at.velocity, p), front, p)
-        ended = np.ones(len(front), bool)
-        ended[stage.unended] = False
-        run.margins.note(front[ended], stage.after[ended], "is about to end elsewhere")
-        run.margins.note(front, stage.earlier_turn, "is about to end earlier")
-        count += 1
-        _limit(run, count, law.max_iterations or 1000 + int(100 * np.sqrt(contacts.count)))
-
-
-def _even(run: Replay, stage: Pass) -> Pass:
-    """The pass with the factor by which the law removes the rounding error of its work."""
-    p = stage.rate * stage.ends
-    after = stage.part.speeds(stage.part.moved(stage.before, p))
-    work, stored = 0.5 * float(p @ (stage.speeds + after)), -0.5 * float(p @ stage.speeds)
-    scale = max(0.5 * float(run.system.velocity @ run.system.velocity), stored)
-    if not UNEVEN_WORK * scale < abs(work) < ROUNDED_WORK * stored:
-        return stage
-    more = 2.0 * stored / (2.0 * stored + work)
-    given = (stage.part, stage.before, stage.speeds, stage.weights, stage.ends)
-    return Pass(*given, more, stage.register, stage.impulses)
-
-
-def _reflect(run: Replay, at: Ends, contacts: Contacts, chosen: Ints, u: Floats, own: bool) -> Ends:
-    """The contacts `chosen` reflected, each as if it were alone."""
-    part, diagonal = run.system.part(chosen), run.plain.rows.diag[chosen]
-    e = contacts.restitution[chosen]
-    stage = Reflected(part, at.velocity, u, diagonal, e, own, at.register, at.impulses)
-    run.stages.append(stage)
-    return run.pushed(at, at.velocity + part.transposed @ stage.p, chosen, stage.p)
+    bound = law.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
+    start = at.velocity.reshape(contacts.velocity.shape)
+    record, x, lam, margins = replayed_passes(run.plain.rows, run.system.pairs, start, weights, tol, bound)
+    _limit(run, len(record.factor), bound)
+    _note(run, margins, PASS_MARGINS)
+    after = x.ravel()
+    run.stages.append(Passes(run.system, Record(*record), at.velocity, after, at.register, at.impulses))
+    return Ends(at.register, at.impulses, after, lam)
 
 
 def _limit(run: Replay, count: int, bound: int) -> None:

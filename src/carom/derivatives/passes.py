@@ -1,131 +1,53 @@
-"""The passes of qce: impulses that grow together, each until its stored energy is zero again."""
+"""The passes of qce in one stage: impulses that grow together, each until its stored energy is zero again.
+
+In one pass contacts of the front have impulses `P_i = s_i F_i`, `F_i = -w_i u_i`. The speed of contact i is
+`u_i + sum_j A_ij F_j min(s, s_j)` at s, and its energy is zero at s_i where
+
+    u_i s_i + sum_j A_ij F_j phi(s_i, s_j) = 0,   phi(a, b) = int_0^a min(s, b) ds.
+
+These are all equations of a pass, whatever the order of the ends. phi has a continuous derivative at a = b, so a tie of
+two ends is not a kink. Its derivative with respect to b is `max(a - b, 0)`: an end depends on earlier ends only, and
+the linear system is triangular in the order of the ends. Contacts whose energy never returns end with the last of the
+others. A thousand contacts take some twenty passes: replay and both products run in kernels over all of them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels import kernel
-from ..solvers.rows import Floats, Ints
-from .tape import Pairs, Part, Slopes, pairs_of
+from ..laws.qce import ROUNDED_WORK, UNEVEN_WORK, one_pass
+from ..solvers.rows import Floats, Ints, push, speed
+from .tape import Slopes, System
 
 TURNS_CONTACTS = 300  # of a pass up to which energies that nearly return before their end are searched for
 RETURNED = 1e-7  # energy left at the end of a contact, relative to the largest of its pass, that counts as returned
 
 
-class Fields(NamedTuple):
-    """What a pass is, for kernels: rows of its contacts, their pairs, speeds, weights, ends, order of ends."""
+class Record(NamedTuple):
+    """Passes one after the other; pass k owns the places ptr[k]:ptr[k + 1] of the arrays below it."""
 
-    ptr: Ints  # rows
-    columns: Ints
-    data: Floats
-    pairs: Pairs
+    ptr: Ints
+    factor: Floats  # of each pass, which makes its work zero in rounded arithmetic
+    contact: Ints
     rate: Floats  # F = -w u
-    weights: Floats  # w
-    ends: Floats  # s
-    after: Floats  # speed of each contact at its own end
-    order: Ints  # of the ends; contacts that have not ended last
-    unended: np.ndarray  # (k,)
-    factor: float
+    weight: Floats  # w
+    end: Floats  # s
+    after: Floats  # speed of each contact at its own end: the slope of its energy, over F
+    late: np.ndarray  # whether its energy has not returned when the others end
+    order: Ints  # places within the pass in the order of the ends, late ones last
 
 
-@dataclass(frozen=True, eq=False)
-class Pass:
-    """One pass of qce: impulses `P_i = s_i F_i`, `F_i = -w_i u_i`, each until its stored energy is zero again.
+class Margins(NamedTuple):
+    """Smallest margins (m,) of the decisions about each contact, as speeds; infinity where there was none."""
 
-    The speed of contact i is `u_i + sum_j A_ij F_j min(s, s_j)` at s, and its energy is zero at s_i where
-
-        u_i s_i + sum_j A_ij F_j phi(s_i, s_j) = 0,   phi(a, b) = int_0^a min(s, b) ds.
-
-    These are all equations of a pass, whatever the order of the ends. phi has a continuous derivative at a = b, so a
-    tie of two ends is not a kink. Its derivative with respect to b is `max(a - b, 0)`: an end depends on earlier ends
-    only, and the linear system is triangular in the order of the ends. Contacts whose energy never returns end with the
-    last of the others.
-    """
-
-    part: Part  # normal rows of the front
-    before: Floats  # (N,) velocity x
-    speeds: Floats  # (k,) u
-    weights: Floats  # (k,) w
-    ends: Floats  # (k,) s
-    factor: float  # that makes the work of the pass zero in rounded arithmetic
-    register: str
-    impulses: str
-
-    @property
-    def rate(self) -> Floats:
-        """F (k,)."""
-        return -self.weights * self.speeds
-
-    @cached_property
-    def _rows(self) -> tuple[Ints, Ints, Floats]:
-        return self.part.ptr, self.part.columns, self.part.data
-
-    @cached_property
-    def pairs(self) -> Pairs:
-        """The entries of A."""
-        return pairs_of(*self._rows, self.part.width_all)
-
-    @cached_property
-    def _sums(self) -> tuple[Floats, Floats]:
-        return sums(self.pairs, self.speeds, self.rate, self.ends)
-
-    @property
-    def after(self) -> Floats:
-        """Speed of each contact (k,) at its own end: the slope of its energy, over F."""
-        return self._sums[0]
-
-    @property
-    def balance(self) -> Floats:
-        """`u_i s_i + sum_j A_ij F_j phi`, zero where the energy of a contact has returned."""
-        return self._sums[1]
-
-    @cached_property
-    def unended(self) -> Ints:
-        """Contacts whose energy has not returned when the others end."""
-        size = np.abs(self.speeds) * self.ends
-        return np.flatnonzero(np.abs(self.balance) > RETURNED * np.maximum(size, size.max(initial=0.0) * 1e-3))
-
-    @cached_property
-    def earlier_turn(self) -> Floats:
-        """How far the energy of a contact stays from returning before its end, as a speed; infinity if it only falls.
-
-        A change of the speed of a contact by v changes `int u ds` by v s, so the distance is that integral over s where
-        the speed passes zero downwards.
-        """
-        if len(self.ends) > TURNS_CONTACTS:
-            return np.full(len(self.ends), np.inf)
-        return earlier_turns(self.pairs, self.speeds, self.rate, self.ends)
-
-    @cached_property
-    def _fields(self) -> Fields:
-        late = np.zeros(len(self.ends), bool)
-        late[self.unended] = True
-        order = np.lexsort((self.ends, late))
-        return Fields(*self._rows, self.pairs, self.rate, self.weights, self.ends, self.after, order, late, self.factor)
-
-    def jvp(self, d: Slopes) -> None:
-        part, dx, f = self.part, d.registers[self.register], self._fields
-        du = part.speed_tangent(d, dx, self.before)
-        rows = np.empty((0, du.shape[1])) if d.rows is None else d.rows[part.entries]
-        dp = impulse_tangents(f, du, rows, self.part.width_all)
-        pushed = part.push_tangent(d, self.factor * self.rate * self.ends)
-        d.registers[self.register] = dx + part.pushes(dp) + pushed
-        d.of(self.impulses, part.system.row_count)[part.chosen] += dp
-
-    def vjp(self, bar: Slopes) -> None:
-        part, f = self.part, self._fields
-        out = bar.of(self.register, part.width_all)
-        p = self.factor * (part.times(out) + bar.of(self.impulses, part.system.row_count)[part.chosen])
-        part.add_rows(bar, self.factor * self.rate * self.ends, out)
-        rows = np.empty((0, p.shape[1])) if bar.rows is None else np.zeros((len(part.entries), p.shape[1]))
-        du = speed_adjoints(f, p, rows, part.width_all)
-        if bar.rows is not None:
-            bar.rows[part.entries] += rows
-        bar.registers[self.register] = out + part.speed_adjoint(bar, du, self.before)
+    idle: Floats  # not being part of a pass
+    front: Floats  # being part of it
+    elsewhere: Floats  # speed at the end: where it is zero the energy returns at another end
+    earlier: Floats  # how far the energy stays from returning before the end
 
 
 @kernel(inline="always")
@@ -136,119 +58,321 @@ def _phi(a, b):
 
 
 @kernel
-def sums(pairs, speeds, rate, ends):
-    """Speeds at the ends of the contacts, and their balance."""
-    after, balance = speeds.copy(), speeds * ends
-    for i in range(len(ends)):
-        for q in range(pairs.ptr[i], pairs.ptr[i + 1]):
-            j, a = pairs.other[q], pairs.value[q]
-            after[i] += a * rate[j] * min(ends[i], ends[j])
-            balance[i] += a * rate[j] * _phi(ends[i], ends[j])
-    return after, balance
+def replayed_passes(rows, pairs, velocity, weights, tol, bound):
+    """The passes of `laws.qce.passes`: record, velocity and impulses at the end, margins.
+
+    There is one more pass than `bound` if violators are left after them.
+    """
+    m, x, lam = len(weights), velocity.copy(), np.zeros(len(weights))
+    u, place, slot = np.empty(m), np.full(m, -1, np.int64), np.full(len(x), -1, np.int64)
+    margins = Margins(np.full(m, np.inf), np.full(m, np.inf), np.full(m, np.inf), np.full(m, np.inf))
+    ptr, factor, count = np.zeros(8, np.int64), np.empty(8), 0
+    whole, numbers, late = np.empty((6, 4 * m + 8)), np.empty((2, 4 * m + 8), np.int64), np.empty(4 * m + 8, np.bool_)
+    energy = 0.5 * np.sum(x * x)
+    while True:
+        k = 0
+        for i in range(m):
+            u[i] = speed(rows, i, x)
+            if u[i] < -tol:
+                k += 1
+                margins.front[i] = min(margins.front[i], -u[i])
+            else:
+                margins.idle[i] = min(margins.idle[i], abs(u[i]))
+        if k == 0 or count > bound:
+            break
+        if count + 1 == len(ptr):
+            ptr, factor = np.append(ptr, ptr), np.append(factor, factor)
+        at, end = ptr[count], ptr[count] + k
+        if end > whole.shape[1]:
+            whole, numbers = np.hstack((whole, whole)), np.hstack((numbers, numbers))
+            late = np.append(late, late)
+        front = np.flatnonzero(u < -tol)
+        numbers[0, at:end] = front
+        whole[1, at:end] = weights[front]
+        whole[0, at:end] = -u[front] * whole[1, at:end]
+        rate = whole[0, at:end].copy()
+        whole[2, at:end] = one_pass(rows, front, u[front], rate, slot)
+        for j in range(k):
+            place[front[j]] = j
+        _ends(pairs, front, place, u[front], whole[:, at:end], late[at:end])
+        _note_ends(pairs, front, place, u[front], whole[:, at:end], late[at:end], margins)
+        key = np.where(late[at:end], np.inf, whole[2, at:end])
+        numbers[1, at:end] = np.argsort(key, kind="mergesort")
+        for j in range(k):
+            place[front[j]] = -1
+        factor[count] = _pushed(rows, front, u[front], rate * whole[2, at:end], energy, x, lam)
+        ptr[count + 1], count = end, count + 1
+    n = ptr[count]
+    record = Record(
+        ptr[: count + 1].copy(), factor[:count].copy(), numbers[0, :n].copy(), whole[0, :n].copy(),
+        whole[1, :n].copy(), whole[2, :n].copy(), whole[3, :n].copy(), late[:n].copy(), numbers[1, :n].copy(),
+    )  # fmt: skip
+    return record, x, lam, margins
 
 
 @kernel
-def earlier_turns(pairs, speeds, rate, ends):
-    """The array of `Pass.earlier_turn`."""
-    out = np.full(len(ends), np.inf)
-    for i in range(len(ends)):
-        first, last = pairs.ptr[i], pairs.ptr[i + 1]
+def _pushed(rows, front, u, impulses, energy, x, lam):
+    """Applies the impulses of a pass as the law does; returns the factor that makes their work zero."""
+    for j in range(len(front)):
+        lam[front[j]] += impulses[j]
+        push(rows, front[j], impulses[j], x)
+    work, stored = 0.0, 0.0
+    for j in range(len(front)):
+        work += 0.5 * (u[j] + speed(rows, front[j], x)) * impulses[j]
+        stored -= 0.5 * u[j] * impulses[j]
+    if not UNEVEN_WORK * max(energy, stored) < abs(work) < ROUNDED_WORK * stored:
+        return 1.0
+    more = 2.0 * stored / (2.0 * stored + work) - 1.0
+    for j in range(len(front)):
+        lam[front[j]] += more * impulses[j]
+        push(rows, front[j], more * impulses[j], x)
+    return 1.0 + more
+
+
+@kernel
+def _ends(pairs, front, place, u, whole, late):
+    """Speeds of the contacts at their ends, into whole[3], and whether their energy has not returned there."""
+    rate, ends, after = whole[0], whole[2], whole[3]
+    largest = 0.0
+    for i in range(len(front)):
+        largest = max(largest, abs(u[i]) * ends[i])
+    for i in range(len(front)):
+        after[i], balance = u[i], u[i] * ends[i]
+        for q in range(pairs.ptr[front[i]], pairs.ptr[front[i] + 1]):
+            j = place[pairs.other[q]]
+            if j >= 0:
+                after[i] += pairs.value[q] * rate[j] * min(ends[i], ends[j])
+                balance += pairs.value[q] * rate[j] * _phi(ends[i], ends[j])
+        late[i] = abs(balance) > RETURNED * max(abs(u[i]) * ends[i], 1e-3 * largest)
+
+
+@kernel
+def _note_ends(pairs, front, place, u, whole, late, margins):
+    """Margins of the ends of a pass.
+
+    A change of the speed of a contact by v changes `int u ds` by v s, so the distance from an earlier return of the
+    energy is that integral over s where the speed passes zero downwards.
+    """
+    ends, after = whole[2], whole[3]
+    for i in range(len(front)):
+        if not late[i]:
+            margins.elsewhere[front[i]] = min(margins.elsewhere[front[i]], abs(after[i]))
+    if len(front) > TURNS_CONTACTS:
+        return
+    for i in range(len(front)):
+        first, last = pairs.ptr[front[i]], pairs.ptr[front[i] + 1]
         stops, count = np.empty(last - first + 1), 0
         for q in range(first, last):
-            if pairs.value[q] != 0.0 and ends[pairs.other[q]] < ends[i]:
-                stops[count] = ends[pairs.other[q]]
-                count += 1
-        if count == 0:
-            continue
-        stops[count] = ends[i]
-        stops = np.sort(stops[: count + 1])
-        before, at_before = 0.0, 0.0
-        for k in range(count + 1):
-            u = speeds[i]
-            for q in range(first, last):
-                u += pairs.value[q] * rate[pairs.other[q]] * min(stops[k], ends[pairs.other[q]])
-            if k > 0 and before > 0.0 and u < 0.0:
-                at = at_before + (stops[k] - at_before) * before / (before - u)
-                stored = speeds[i] * at
-                for q in range(first, last):
-                    stored += pairs.value[q] * rate[pairs.other[q]] * _phi(at, ends[pairs.other[q]])
-                out[i] = min(out[i], abs(stored) / at)
-            before, at_before = u, stops[k]
+            j = place[pairs.other[q]]
+            if j >= 0 and pairs.value[q] != 0.0 and ends[j] < ends[i]:
+                stops[count], count = ends[j], count + 1
+        if count > 0:
+            stops[count] = ends[i]
+            turn = _turn(pairs, front[i], place, u[i], whole, np.sort(stops[: count + 1]))
+            margins.earlier[front[i]] = min(margins.earlier[front[i]], turn)
+
+
+@kernel
+def _turn(pairs, contact, place, u, whole, stops):
+    """How far the energy of a contact stays from returning at one of its turns, as a speed; `stops` are ends up to its
+    own."""
+    rate, ends, out, before, at_before = whole[0], whole[2], np.inf, 0.0, 0.0
+    for k in range(len(stops)):
+        now = u
+        for q in range(pairs.ptr[contact], pairs.ptr[contact + 1]):
+            j = place[pairs.other[q]]
+            if j >= 0:
+                now += pairs.value[q] * rate[j] * min(stops[k], ends[j])
+        if k > 0 and before > 0.0 and now < 0.0:
+            at = at_before + (stops[k] - at_before) * before / (before - now)
+            stored = u * at
+            for q in range(pairs.ptr[contact], pairs.ptr[contact + 1]):
+                j = place[pairs.other[q]]
+                if j >= 0:
+                    stored += pairs.value[q] * rate[j] * _phi(at, ends[j])
+            out = min(out, abs(stored) / at)
+        before, at_before = now, stops[k]
     return out
 
 
-@kernel
-def impulse_tangents(f, du, rows, n):
-    """Changes (k, directions) of the impulses for changes du of the speeds and of the rows (entries, directions)."""
-    k, count, s, last = len(f.ends), du.shape[1], f.ends, -1
-    dp, ds = np.empty((k, count)), np.zeros((k, count))
-    own, turned = np.zeros(n), np.zeros(n)
-    for p in range(count):
-        for i in f.order:
-            if f.unended[i]:
-                ds[i, p] = ds[last, p] if last >= 0 else 0.0
-                continue
-            if len(rows):
-                for e in range(f.ptr[i], f.ptr[i + 1]):
-                    own[f.columns[e]], turned[f.columns[e]] = f.data[e], rows[e, p]
-            change = s[i] * du[i, p]
-            for q in range(f.pairs.ptr[i], f.pairs.ptr[i + 1]):
-                j, a = f.pairs.other[q], f.pairs.value[q]
-                phi = _phi(s[i], s[j])
-                change -= a * phi * f.weights[j] * du[j, p]
-                if j != i and s[j] < s[i]:
-                    change += a * f.rate[j] * (s[i] - s[j]) * ds[j, p]
-                if len(rows):
-                    cross = 0.0
-                    for e in range(f.ptr[j], f.ptr[j + 1]):
-                        cross += turned[f.columns[e]] * f.data[e] + own[f.columns[e]] * rows[e, p]
-                    change += cross * f.rate[j] * phi
-            ds[i, p] = -change / f.after[i]
-            last = i
-            if len(rows):
-                for e in range(f.ptr[i], f.ptr[i + 1]):
-                    own[f.columns[e]], turned[f.columns[e]] = 0.0, 0.0
-        last = -1
-        for i in range(k):
-            dp[i, p] = f.factor * (f.rate[i] * ds[i, p] - f.weights[i] * s[i] * du[i, p])
-    return dp
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """All passes of an answer."""
+
+    system: System
+    record: Record
+    before: Floats  # (N,) velocity before all of them
+    after: Floats  # (N,) velocity after all of them
+    register: str
+    impulses: str
+
+    @property
+    def _tables(self) -> tuple[np.ndarray, ...]:
+        rows = self.system.rows
+        return rows.indptr, rows.indices, rows.data
+
+    def jvp(self, d: Slopes) -> None:
+        dx = d.registers[self.register].copy()
+        push_ = d.of(self.impulses, self.system.row_count)
+        rows = np.empty((0, dx.shape[1])) if d.rows is None else d.rows
+        _forwards(self._tables, self.system.pairs, self.record, self.before.copy(), (dx, push_, d.base, rows))
+        d.registers[self.register] = dx
+
+    def vjp(self, bar: Slopes) -> None:
+        out = bar.of(self.register, self.system.rows.shape[1]).copy()
+        push_ = bar.of(self.impulses, self.system.row_count)
+        rows = np.empty((0, out.shape[1])) if bar.rows is None else bar.rows
+        _backwards(self._tables, self.system.pairs, self.record, self.after.copy(), (out, push_, bar.base, rows))
+        bar.registers[self.register] = out
+
+
+@kernel(inline="always")
+def _pass(record, p):
+    """Contacts, rates, weights, ends, speeds at the ends, flags, order and factor of pass p."""
+    low, high = record.ptr[p], record.ptr[p + 1]
+    return (
+        record.contact[low:high], record.rate[low:high], record.weight[low:high], record.end[low:high],
+        record.after[low:high], record.late[low:high], record.order[low:high], record.factor[p],
+    )  # fmt: skip
 
 
 @kernel
-def speed_adjoints(f, p, rows, n):
-    """Adjoints (k, directions) of the speeds from those of the impulses, p; adds those of the rows to `rows`."""
-    k, count, s = len(f.ends), p.shape[1], f.ends
-    du, left, change, own, last = np.empty((k, count)), np.empty(k), np.empty(k), np.zeros(n), -1
-    for i in f.order:
-        if not f.unended[i]:
-            last = i
-    for c in range(count):
-        for i in range(k):
-            left[i] = -f.rate[i] * p[i, c]
-        for place in range(k - 1, -1, -1):
-            i = f.order[place]
-            if f.unended[i]:
-                change[i] = 0.0
-                if last >= 0:
-                    left[last] += left[i]
-                continue
-            change[i] = left[i] / f.after[i]
-            for q in range(f.pairs.ptr[i], f.pairs.ptr[i + 1]):
-                j = f.pairs.other[q]
-                if j != i and s[j] < s[i]:
-                    left[j] -= f.pairs.value[q] * f.rate[j] * (s[i] - s[j]) * change[i]
-        for i in range(k):
-            total = (change[i] - f.weights[i] * p[i, c]) * s[i]
-            for q in range(f.pairs.ptr[i], f.pairs.ptr[i + 1]):
-                j = f.pairs.other[q]
-                total -= f.weights[i] * f.pairs.value[q] * _phi(s[j], s[i]) * change[j]
-                if len(rows):
-                    both = change[i] * f.rate[j] * _phi(s[i], s[j]) + change[j] * f.rate[i] * _phi(s[j], s[i])
-                    for e in range(f.ptr[j], f.ptr[j + 1]):
-                        own[f.columns[e]] = both * f.data[e]
-                    for e in range(f.ptr[i], f.ptr[i + 1]):
-                        rows[e, c] += own[f.columns[e]]
-                    for e in range(f.ptr[j], f.ptr[j + 1]):
-                        own[f.columns[e]] = 0.0
-            du[i, c] = total
-    return du
+def _cross(tables, rows, i, j, k, own):
+    """`d(G_i . G_j)` for changes `rows` of the entries in direction k; `own` is (2, N) scratch, zero everywhere."""
+    ptr, columns, data = tables
+    for e in range(ptr[i], ptr[i + 1]):
+        own[0, columns[e]], own[1, columns[e]] = data[e], rows[e, k]
+    total = 0.0
+    for e in range(ptr[j], ptr[j + 1]):
+        total += own[1, columns[e]] * data[e] + own[0, columns[e]] * rows[e, k]
+    for e in range(ptr[i], ptr[i + 1]):
+        own[0, columns[e]], own[1, columns[e]] = 0.0, 0.0
+    return total
+
+
+@kernel
+def _forwards(tables, pairs, record, x, slopes):
+    """Tangents after all passes, in place; x is the velocity before them, and is changed."""
+    ptr, columns, data = tables
+    dx, push_, base, rows = slopes
+    turned, place, own = len(rows) > 0, np.full(len(pairs.ptr) - 1, -1, np.int64), np.zeros((2, len(x)))
+    for p in range(len(record.factor)):
+        contact, rate, weight, s, after, late, order, factor = _pass(record, p)
+        n = len(contact)
+        du, ds = np.empty(n), np.empty(n)
+        for a in range(n):
+            place[contact[a]] = a
+        for k in range(dx.shape[1]):
+            for a in range(n):
+                du[a] = base[contact[a], k]
+                for e in range(ptr[contact[a]], ptr[contact[a] + 1]):
+                    du[a] += data[e] * dx[columns[e], k]
+                    if turned:
+                        du[a] += rows[e, k] * x[columns[e]]
+            last = -1
+            for a in order:
+                if late[a]:
+                    ds[a] = ds[last] if last >= 0 else 0.0
+                    continue
+                change, i = s[a] * du[a], contact[a]
+                for q in range(pairs.ptr[i], pairs.ptr[i + 1]):
+                    b = place[pairs.other[q]]
+                    if b < 0:
+                        continue
+                    phi = _phi(s[a], s[b])
+                    change -= pairs.value[q] * phi * weight[b] * du[b]
+                    if b != a and s[b] < s[a]:
+                        change += pairs.value[q] * rate[b] * (s[a] - s[b]) * ds[b]
+                    if turned:
+                        change += _cross(tables, rows, i, contact[b], k, own) * rate[b] * phi
+                ds[a], last = -change / after[a], a
+            for a in range(n):
+                dp = factor * (rate[a] * ds[a] - weight[a] * s[a] * du[a])
+                push_[contact[a], k] += dp
+                for e in range(ptr[contact[a]], ptr[contact[a] + 1]):
+                    dx[columns[e], k] += data[e] * dp
+                    if turned:
+                        dx[columns[e], k] += rows[e, k] * factor * rate[a] * s[a]
+        for a in range(n):
+            place[contact[a]] = -1
+            for e in range(ptr[contact[a]], ptr[contact[a] + 1]):
+                x[columns[e]] += data[e] * factor * rate[a] * s[a]
+
+
+@kernel
+def _backwards(tables, pairs, record, x, slopes):
+    """Adjoints before all passes, in place; x is the velocity after them, and is changed."""
+    ptr, columns, data = tables
+    out, push_, base, rows = slopes
+    turned, place, own = len(rows) > 0, np.full(len(pairs.ptr) - 1, -1, np.int64), np.zeros(len(x))
+    for p in range(len(record.factor) - 1, -1, -1):
+        contact, rate, weight, s, after, late, order, factor = _pass(record, p)
+        n = len(contact)
+        given, left, change, du = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+        for a in range(n):
+            place[contact[a]] = a
+            for e in range(ptr[contact[a]], ptr[contact[a] + 1]):
+                x[columns[e]] -= data[e] * factor * rate[a] * s[a]
+        for k in range(out.shape[1]):
+            for a in range(n):
+                given[a] = push_[contact[a], k]
+                for e in range(ptr[contact[a]], ptr[contact[a] + 1]):
+                    given[a] += data[e] * out[columns[e], k]
+                    if turned:
+                        rows[e, k] += factor * rate[a] * s[a] * out[columns[e], k]
+                given[a] *= factor
+                left[a] = -rate[a] * given[a]
+            _end_adjoints(pairs, contact, place, (rate, s, after, late, order), left, change)
+            for a in range(n):
+                i = contact[a]
+                du[a] = (change[a] - weight[a] * given[a]) * s[a]
+                for q in range(pairs.ptr[i], pairs.ptr[i + 1]):
+                    b = place[pairs.other[q]]
+                    if b < 0:
+                        continue
+                    du[a] -= weight[a] * pairs.value[q] * _phi(s[b], s[a]) * change[b]
+                    if turned:
+                        both = change[a] * rate[b] * _phi(s[a], s[b]) + change[b] * rate[a] * _phi(s[b], s[a])
+                        _add_products(tables, contact[b], i, both, own, rows[:, k])
+            for a in range(n):
+                base[contact[a], k] += du[a]
+                for e in range(ptr[contact[a]], ptr[contact[a] + 1]):
+                    out[columns[e], k] += data[e] * du[a]
+                    if turned:
+                        rows[e, k] += du[a] * x[columns[e]]
+        for a in range(n):
+            place[contact[a]] = -1
+
+
+@kernel
+def _end_adjoints(pairs, contact, place, ends, left, change):
+    """Adjoints `change` of the equations of a pass from those of the ends, `left`, which are changed."""
+    rate, s, after, late, order = ends
+    last = -1
+    for a in order:
+        if not late[a]:
+            last = a
+    for t in range(len(order) - 1, -1, -1):
+        a = order[t]
+        if late[a]:
+            change[a] = 0.0
+            if last >= 0:
+                left[last] += left[a]
+            continue
+        change[a] = left[a] / after[a]
+        for q in range(pairs.ptr[contact[a]], pairs.ptr[contact[a] + 1]):
+            b = place[pairs.other[q]]
+            if b >= 0 and b != a and s[b] < s[a]:
+                left[b] -= pairs.value[q] * rate[b] * (s[a] - s[b]) * change[a]
+
+
+@kernel
+def _add_products(tables, source, target, share, own, rows):
+    """Adds `share G_source` to the adjoints of row `target`; `own` is scratch, zero everywhere."""
+    ptr, columns, data = tables
+    for e in range(ptr[source], ptr[source + 1]):
+        own[columns[e]] = share * data[e]
+    for e in range(ptr[target], ptr[target + 1]):
+        rows[e] += own[columns[e]]
+    for e in range(ptr[source], ptr[source + 1]):
+        own[columns[e]] = 0.0

@@ -1,7 +1,8 @@
-"""Single reflections one after the other, in one stage: the replay and both products run in kernels.
+"""Reflections of contacts, each as if it were alone, in one stage: the replay and both products run in kernels.
 
-Reflection of contact i at the velocity x: `p = -(1 + e) u / A_ii`, `x' = x + G_i^T p`. A thousand contacts take some
-thousand reflections, each of a few multiplications: a stage of the tape for each would cost a hundred times more.
+Reflection of contact i at the velocity x: `p = -(1 + e) u / A_ii`, `x' = x + G_i^T p`, one after the other
+(gauss_seidel, sqm), or rounds of several at the same velocity (jacobi). A thousand contacts take some thousand
+reflections, each of a few multiplications: a stage of the tape for each would cost a hundred times more.
 """
 
 from __future__ import annotations
@@ -105,13 +106,49 @@ def _pass_over(place, last, end, u, passed):
     return end
 
 
+@kernel
+def simultaneous_reflections(rows, velocity, restitution, tol, bound):
+    """The rounds of `laws.jacobi`: contacts, speeds, first reflection of each round, velocity, impulses, margins.
+
+    Margins are those of not being reflected, and of being reflected. There is one more round than `bound` if violators
+    are left after them.
+    """
+    m, x, lam = len(rows.body), velocity.copy(), np.zeros(len(rows.body))
+    idle, chosen, u = np.full(m, np.inf), np.full(m, np.inf), np.empty(m)
+    which, before, ptr, rounds = np.empty(4 * m + 64, np.int64), np.empty(4 * m + 64), np.zeros(64, np.int64), 0
+    while True:
+        count = ptr[rounds]
+        if count + m > len(which):
+            which, before = np.append(which, which), np.append(before, before)
+        if rounds + 1 == len(ptr):
+            ptr = np.append(ptr, ptr)
+        for i in range(m):
+            u[i] = speed(rows, i, x)
+            if u[i] < -tol:
+                which[count], before[count], count = i, u[i], count + 1
+                chosen[i] = min(chosen[i], -u[i])
+            else:
+                idle[i] = min(idle[i], abs(u[i]))
+        if count == ptr[rounds] or rounds > bound:
+            break
+        for s in range(ptr[rounds], count):
+            impulse = -(1.0 + restitution[which[s]]) * before[s] / rows.diag[which[s]]
+            lam[which[s]] += impulse
+            push(rows, which[s], impulse, x)
+        rounds += 1
+        ptr[rounds] = count
+    count = ptr[rounds]
+    return which[:count].copy(), before[:count].copy(), ptr[: rounds + 1].copy(), x, lam, (idle, chosen)
+
+
 @dataclass(frozen=True, eq=False)
 class Sequence:
-    """Reflections of single contacts, one after the other."""
+    """Rounds of reflections, one after the other."""
 
     system: System
     which: Ints  # (k,) contacts
     speeds: Floats  # (k,) u before each reflection
+    ptr: Ints  # (rounds + 1,) round r has the reflections ptr[r]:ptr[r + 1], all at the same velocity
     before: Floats  # (N,) velocity before all of them
     after: Floats  # (N,) velocity after all of them
     restitution: Floats  # (m,) e
@@ -123,7 +160,8 @@ class Sequence:
     @property
     def _tables(self) -> tuple[np.ndarray, ...]:
         rows = self.system.rows
-        return rows.indptr, rows.indices, rows.data, self.which, self.speeds, self.restitution, self.diagonal
+        own = (self.which, self.speeds, self.ptr, self.restitution, self.diagonal)
+        return rows.indptr, rows.indices, rows.data, *own
 
     def jvp(self, d: Slopes) -> None:
         dx = d.registers[self.register].copy()
@@ -143,54 +181,66 @@ class Sequence:
 @kernel
 def _forwards(tables, x, slopes, own):
     """Tangents after all reflections, in place; x is the velocity before them, and is changed."""
-    ptr, columns, data, which, speeds, restitution, diagonal = tables
+    ptr, columns, data, which, speeds, rounds, restitution, diagonal = tables
     dx, push_, base, de, rows = slopes
-    turned = len(rows) > 0
-    for s in range(len(which)):
-        i = which[s]
-        p = -(1.0 + restitution[i]) * speeds[s] / diagonal[i]
+    turned, change = len(rows) > 0, np.empty(len(diagonal))
+    for r in range(len(rounds) - 1):
         for k in range(dx.shape[1]):
-            du, twice = base[i, k], 0.0
+            for s in range(rounds[r], rounds[r + 1]):
+                i = which[s]
+                p = -(1.0 + restitution[i]) * speeds[s] / diagonal[i]
+                du, twice = base[i, k], 0.0
+                for e in range(ptr[i], ptr[i + 1]):
+                    du += data[e] * dx[columns[e], k]
+                    if turned:
+                        du += rows[e, k] * x[columns[e]]
+                        twice += 2.0 * data[e] * rows[e, k]
+                change[i] = -(1.0 + restitution[i]) * du - p * twice
+                if own:
+                    change[i] -= speeds[s] * de[i, k]
+                change[i] /= diagonal[i]
+            for s in range(rounds[r], rounds[r + 1]):
+                i = which[s]
+                push_[i, k] += change[i]
+                for e in range(ptr[i], ptr[i + 1]):
+                    dx[columns[e], k] += data[e] * change[i]
+                    if turned:
+                        dx[columns[e], k] -= rows[e, k] * (1.0 + restitution[i]) * speeds[s] / diagonal[i]
+        for s in range(rounds[r], rounds[r + 1]):
+            i = which[s]
             for e in range(ptr[i], ptr[i + 1]):
-                du += data[e] * dx[columns[e], k]
-                if turned:
-                    du += rows[e, k] * x[columns[e]]
-                    twice += 2.0 * data[e] * rows[e, k]
-            change = -(1.0 + restitution[i]) * du - p * twice
-            if own:
-                change -= speeds[s] * de[i, k]
-            change /= diagonal[i]
-            for e in range(ptr[i], ptr[i + 1]):
-                dx[columns[e], k] += data[e] * change
-                if turned:
-                    dx[columns[e], k] += rows[e, k] * p
-            push_[i, k] += change
-        for e in range(ptr[i], ptr[i + 1]):
-            x[columns[e]] += data[e] * p
+                x[columns[e]] -= data[e] * (1.0 + restitution[i]) * speeds[s] / diagonal[i]
 
 
 @kernel
 def _backwards(tables, x, slopes, own):
     """Adjoints before all reflections, in place; x is the velocity after them, and is changed."""
-    ptr, columns, data, which, speeds, restitution, diagonal = tables
+    ptr, columns, data, which, speeds, rounds, restitution, diagonal = tables
     out, push_, base, de, rows = slopes
-    turned = len(rows) > 0
-    for s in range(len(which) - 1, -1, -1):
-        i = which[s]
-        p = -(1.0 + restitution[i]) * speeds[s] / diagonal[i]
-        for e in range(ptr[i], ptr[i + 1]):
-            x[columns[e]] -= data[e] * p
+    turned, share = len(rows) > 0, np.empty(len(diagonal))
+    for r in range(len(rounds) - 2, -1, -1):
+        for s in range(rounds[r], rounds[r + 1]):
+            i = which[s]
+            for e in range(ptr[i], ptr[i + 1]):
+                x[columns[e]] += data[e] * (1.0 + restitution[i]) * speeds[s] / diagonal[i]
         for k in range(out.shape[1]):
-            share = push_[i, k]
-            for e in range(ptr[i], ptr[i + 1]):
-                share += data[e] * out[columns[e], k]
-            share /= diagonal[i]
-            speed_ = -(1.0 + restitution[i]) * share
-            base[i, k] += speed_
-            if own:
-                de[i, k] -= speeds[s] * share
-            for e in range(ptr[i], ptr[i + 1]):
-                c = columns[e]
+            for s in range(rounds[r], rounds[r + 1]):
+                i = which[s]
+                p = -(1.0 + restitution[i]) * speeds[s] / diagonal[i]
+                share[i] = push_[i, k]
+                for e in range(ptr[i], ptr[i + 1]):
+                    share[i] += data[e] * out[columns[e], k]
+                share[i] /= diagonal[i]
+                if own:
+                    de[i, k] -= speeds[s] * share[i]
                 if turned:
-                    rows[e, k] += p * out[c, k] - 2.0 * data[e] * p * share + speed_ * x[c]
-                out[c, k] += data[e] * speed_
+                    for e in range(ptr[i], ptr[i + 1]):
+                        rows[e, k] += p * out[columns[e], k] - 2.0 * data[e] * p * share[i]
+            for s in range(rounds[r], rounds[r + 1]):
+                i = which[s]
+                speed_ = -(1.0 + restitution[i]) * share[i]
+                base[i, k] += speed_
+                for e in range(ptr[i], ptr[i + 1]):
+                    if turned:
+                        rows[e, k] += speed_ * x[columns[e]]
+                    out[columns[e], k] += data[e] * speed_

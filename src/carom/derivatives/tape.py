@@ -78,8 +78,14 @@ class System:
         """All normal rows."""
         return self.part(np.arange(self.count))
 
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The entries of `A = G G^T` of all normal rows."""
+        every = self.normal
+        return Pairs(*pairs_of(every.ptr, every.columns, every.data, every.width_all))
+
     def part(self, chosen: Ints) -> Part:
-        """Some of the rows, by number."""
+        """Some of the rows, by number; normal rows before tangents."""
         return Part(self, chosen)
 
     def tangents_of(self, contacts: Ints) -> Ints:
@@ -99,13 +105,8 @@ class Part:
 
     def __init__(self, system: System, chosen: Ints) -> None:
         whole = system.rows
-        self.system, self.chosen = system, chosen
-        width = np.diff(whole.indptr)[chosen]
-        self.ptr = np.concatenate([[0], np.cumsum(width)])
-        self.width = width
-        self.entries = np.arange(self.ptr[-1]) + np.repeat(whole.indptr[chosen] - self.ptr[:-1], width)
-        self.columns, self.data = whole.indices[self.entries].astype(np.int64), whole.data[self.entries]
-        self.width_all = whole.shape[1]
+        self.system, self.chosen, self.width_all = system, chosen, whole.shape[1]
+        self.ptr, self.entries, self.columns, self.data = _picked(whole.indptr, whole.indices, whole.data, chosen)
         self.base = system.base[chosen]
 
     @cached_property
@@ -117,7 +118,14 @@ class Part:
     @cached_property
     def row(self) -> Ints:
         """The row of each entry."""
-        return np.repeat(np.arange(len(self.chosen)), self.width)
+        return np.repeat(np.arange(len(self.chosen)), np.diff(self.ptr))
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The entries of `A = G G^T`."""
+        if self.chosen[-1] < self.system.count:  # normal rows, of which there are many choices
+            return Pairs(*_picked_pairs(self.system.pairs, self.chosen))
+        return Pairs(*pairs_of(self.ptr, self.columns, self.data, self.width_all))
 
     @cached_property
     def transposed(self) -> sp.csr_matrix:
@@ -171,6 +179,20 @@ class Part:
             left = a[self.row] if a.ndim == 2 else a[self.row][:, None]
             right = b[self.columns] if b.ndim == 2 else b[self.columns][:, None]
             bar.rows[self.entries] += left * right
+
+
+@kernel
+def _picked(indptr, indices, values, chosen):
+    """Pointers, numbers of the entries, columns and values of some rows."""
+    ptr = np.zeros(len(chosen) + 1, np.int64)
+    for i in range(len(chosen)):
+        ptr[i + 1] = ptr[i] + indptr[chosen[i] + 1] - indptr[chosen[i]]
+    entries, columns, data = np.empty(ptr[-1], np.int64), np.empty(ptr[-1], np.int64), np.empty(ptr[-1])
+    for i in range(len(chosen)):
+        for e in range(ptr[i + 1] - ptr[i]):
+            at = indptr[chosen[i]] + e
+            entries[ptr[i] + e], columns[ptr[i] + e], data[ptr[i] + e] = at, indices[at], values[at]
+    return ptr, entries, columns, data
 
 
 @kernel
@@ -236,6 +258,22 @@ def pairs_of(ptr, columns, data, n):
             own[columns[e]] = 0.0
         pair_ptr[i + 1] = count
     return Pairs(pair_ptr, other[:count], value[:count])
+
+
+@kernel
+def _picked_pairs(pairs, chosen):
+    """The pairs among some rows, which get new numbers."""
+    new, ptr, count = np.full(len(pairs.ptr) - 1, -1, np.int64), np.zeros(len(chosen) + 1, np.int64), 0
+    for i in range(len(chosen)):
+        new[chosen[i]] = i
+        count += pairs.ptr[chosen[i] + 1] - pairs.ptr[chosen[i]]
+    other, value, count = np.empty(count, np.int64), np.empty(count), 0
+    for i in range(len(chosen)):
+        for q in range(pairs.ptr[chosen[i]], pairs.ptr[chosen[i] + 1]):
+            if new[pairs.other[q]] >= 0:
+                other[count], value[count], count = new[pairs.other[q]], pairs.value[q], count + 1
+        ptr[i + 1] = count
+    return ptr, other[:count], value[:count]
 
 
 @dataclass(frozen=True)

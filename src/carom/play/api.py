@@ -9,7 +9,7 @@ from typing import Any
 from .. import __version__, laws
 from ..kernels import compiling
 from ..kernels.notice import Notice, using
-from .impacts import LESSONS, impact_answer
+from .impacts import LESSONS, impact_answer, outcomes_answer
 from .jobs import Jobs
 from .runs import MEANINGS as RUN_MEANINGS
 from .runs import RunRequest, library
@@ -64,6 +64,11 @@ class Api:
         """Solves an impact; see `impact_answer`."""
         with self._solving:
             return impact_answer(request)
+
+    def outcomes(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The outcome set of an impact; see `outcomes_answer`."""
+        with self._solving:
+            return outcomes_answer(request)
 
     def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Validates the request and puts it in the queue; returns the state of the job."""

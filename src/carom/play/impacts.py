@@ -11,6 +11,8 @@ import numpy as np
 
 from .. import laws
 from ..analysis.desiderata import defect
+from ..analysis.outcome_plane import plane_of
+from ..analysis.outcomes import outcomes
 from ..catalogue import mirror, spatial_symmetry
 from ..errors import ProblemError
 from ..problem.problem import ImpactProblem, Symmetry
@@ -23,6 +25,8 @@ from .ticks import ticks_of
 RADIUS = 0.5
 DIGITS = 4  # decimal places of the printed velocities, energies and momenta
 BEFORE, AFTER = 1.5, 3.0  # time before and after the impact that the film shows
+SAMPLED_OUTCOMES = 200  # of outcome sets: half a second for the largest rack without friction
+MOST_DRAWN = 600  # points of each kind that the page draws
 SYMMETRIC = 1e-9  # relative defect up to which the mirror image counts as a symmetry
 
 
@@ -211,6 +215,34 @@ def impact_answer(request: Mapping[str, Any]) -> dict[str, Any]:
         "before": _motion(setup, problem.velocity),
         "film": {"start": -BEFORE, "end": AFTER},
         "results": [_result(setup, name) for name in names],
+    }
+
+
+def outcomes_answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The outcome set of the impact of a request as for `impact_answer`, over the two velocities that it leaves open."""
+    lesson = _lesson(request.get("scene"))
+    names = chosen_laws(request.get("laws"), laws.names())
+    problem = lesson.make(checked(lesson.sliders, request.get("parameters", {}))).problem
+    found = outcomes(problem, laws=[name for name in names if name != "none"], samples=SAMPLED_OUTCOMES)
+    plane = plane_of(found)
+    at = list(plane.components)
+    d = problem.block[1]
+    directions = ["along x", "along y", "spin"] if d > 1 else ["velocity"]
+    return {
+        "size": found.size,
+        "exact": found.dimension <= 1 and len(found.corners) > 0,
+        "elastic": found.elastic,
+        "kind": plane.kind,
+        "axes": [f"ball {c // d + 1}, {directions[c % d]}" for c in at],
+        "points": plane.points[:MOST_DRAWN].tolist(),
+        "corners": plane.corners[:MOST_DRAWN].tolist(),
+        "orders": plane.orders[:MOST_DRAWN].tolist(),
+        "laws": [
+            {"law": name, "at": found.laws[name][at].tolist(), "broken": list(found.broken[name])}
+            if name in found.laws
+            else {"law": name, "at": None, "broken": []}
+            for name in names
+        ],
     }
 
 

@@ -123,6 +123,8 @@ class Handler(BaseHTTPRequestHandler):
         api = self.server.api
         if path == "/api/impact":
             self._with_body(api.impact)
+        elif path == "/api/outcomes":
+            self._with_body(api.outcomes)
         elif path == "/api/runs":
             self._with_body(api.run)
         elif (number := _run_number(path, "/stop")) is not None:

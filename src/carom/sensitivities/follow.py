@@ -15,9 +15,10 @@ from ..stepping.report import STATUSES, StageImpulses, StepReport
 from ..stepwise import Simulation
 from ..world import State
 from .contact_map import BODY, FEATURE, V
-from .impacts import SAME_INSTANT, Several, Struck, numbers_of, single
+from .impacts import SAME_INSTANT, Several, Struck
 from .model import PLACED, Model, placing
 from .search import Cast, Found, approach, find_contact
+from .single import Given, Singles, contact_numbers, event_of, followed_singles, one_single
 from .tape import Event
 
 TIMED = ("time_of_impact", "drift_safe")  # steppers that resolve an impact when its gap closes
@@ -37,6 +38,21 @@ class Contact(NamedTuple):
     impulse: Floats  # (3,) on the second actor
 
 
+class Stage(NamedTuple):
+    """Contacts of a stage of a step."""
+
+    given: Given
+    in_sequence: bool  # whether each of them is an impact by itself
+
+    def contacts(self, first: int, last: int) -> list[Contact]:
+        """Some of the contacts."""
+        g = self.given
+        return [
+            Contact((int(g.pair[i, 0]), int(g.pair[i, 1])), g.hint[i], float(g.normal[i]), g.impulse[i])
+            for i in range(first, last)
+        ]
+
+
 class Placing(NamedTuple):
     """An actor that follows a motion, in one step."""
 
@@ -49,7 +65,7 @@ class Step(NamedTuple):
 
     start: float
     end: float
-    stages: list[list[Contact]]
+    stages: list[Stage]
 
 
 @dataclass(eq=False)
@@ -81,12 +97,42 @@ class Follower:
         """The events of a step, in the order of their times."""
         events: list[Event] = []
         for stage in step.stages:
-            struck = [self._struck(island, step) for island in _islands(stage, self.model)]
-            for one in sorted(struck, key=lambda s: s.time):
-                events += self._place(one, step)
-                events.append(self._resolve(one))
-                self.impacts += 1
+            count, at = len(stage.given.normal), 0
+            while at < count:
+                last = count
+                if stage.in_sequence:
+                    at = self._follow_singles(stage.given, at, step, events)
+                    last = min(at + 1, count)
+                events += self._together(stage.contacts(at, last), step)
+                at = last
         return sorted(events, key=lambda e: e.time)
+
+    def _together(self, contacts: list[Contact], step: Step) -> list[Event]:
+        """The events of contacts that the law was given together."""
+        events: list[Event] = []
+        struck = [self._struck(island, step) for island in _islands(contacts, self.model)]
+        for one in sorted(struck, key=lambda s: s.time):
+            events += self._place(one, step)
+            events.append(self._resolve(one))
+            self.impacts += 1
+        return events
+
+    def _follow_singles(self, given: Given, first: int, step: Step, events: list[Event]) -> int:
+        """Adds the events of contacts from `first` on that have a closed form, and returns the next one."""
+        near, span = (self.sim.world.length_scale, MISSED), (step.start, step.end)
+        at, found = followed_singles(self.model.layout, self.cast, self.vector, given, first, span, near, self.timed)
+        for i in range(first, at):
+            events.append(event_of(found, i))
+            self._note_path(found, i)
+        self.impacts += at - first
+        return int(at)
+
+    def _note_path(self, found: Singles, i: int) -> None:
+        """Adds the bodies after event i to the path."""
+        for side in range(2):
+            actor = int(found.actors[i, side])
+            if self.model.free[actor]:
+                self.path.append((float(found.time[i]), actor, found.values[i, 12 * side : 12 * side + 12]))
 
     def _struck(self, island: list[Contact], step: Step) -> Struck:
         """The contacts of an island at their time."""
@@ -122,7 +168,7 @@ class Follower:
             return found[0].time
         rates = []
         for contact in found:
-            z = numbers_of(self.model, self.cast, contact, contact.time, self.vector)
+            z = contact_numbers(self.model.layout, self.cast, contact[:4], contact.time, self.vector)
             rates.append(approach(z, self.cast.kind[contact.other_feature])[1])
         return found[int(np.argmin(rates))].time
 
@@ -146,15 +192,17 @@ class Follower:
 
     def _resolve(self, struck: Struck) -> Event:
         """The event of an impact; bodies get their numbers after it."""
-        cast, contact = self.cast, struck.contacts[0]
-        got = single(self.model, cast, struck, self.vector) if len(struck.contacts) == 1 else None
-        if got is not None:
-            event, values = got
-            for at, actor in ((0, contact.ball), (12, contact.other)):
-                if self.model.free[actor]:
-                    self._set(actor, struck.time, values[at : at + 12])
-            return event
-        several = Several(self.model, cast, struck, self.vector, self.sim.engine.response)
+        if len(struck.contacts) == 1:
+            who, given = struck.contacts[0][:4], (struck.time, struck.impulse[0], struck.timed)
+            closed, found = one_single(self.model.layout, self.cast, self.vector, who, *given)
+            if closed:
+                for side in range(2):
+                    if self.model.free[who[side]]:
+                        self.cast.actors[who[side], :12] = found.values[0, 12 * side : 12 * side + 12]
+                        self.cast.since[who[side]] = struck.time
+                self._note_path(found, 0)
+                return event_of(found, 0)
+        several = Several(self.model, self.cast, struck, self.vector, self.sim.engine.response)
         event, velocity, other = several.event()
         for k, actor in enumerate(several.bodies):
             self._set(int(actor), struck.time, np.concatenate([several.state[k, :6], velocity[k]]))
@@ -221,31 +269,26 @@ def reported(report: StepReport, start: float, end: float, bodies: int) -> Step:
         )
     if report.status:
         raise ProblemError(f"step until time {end:g}", STATUSES[report.status], "impacts that are resolved")
-    stages: list[list[Contact]] = []
-    for stage in report.stages:
-        contacts = _contacts(stage, bodies)
-        stages += [[contact] for contact in contacts] if stage.in_sequence else [contacts]
+    stages = [Stage(_given(stage, bodies), stage.in_sequence) for stage in report.stages]
     return Step(start, end, stages)
 
 
-def _contacts(stage: StageImpulses, bodies: int) -> list[Contact]:
+def _given(stage: StageImpulses, bodies: int) -> Given:
+    """The contacts of a stage with their impulses; boundaries are numbered after the bodies."""
     found, push = stage.contacts, stage.of_contacts(stage.normal)
     m, dim = found.count, found.dimension
     tangent = np.zeros((m, dim - 1)) if stage.tangent is None else stage.of_contacts(stage.tangent)
     friction = friction_in_world(found.normal, tangent)
-    normal, point, impulse = np.zeros((m, 3)), np.zeros((m, 3)), np.zeros((m, 3))
-    normal[:, :dim], point[:, :dim] = found.normal, found.point
+    hint, impulse = np.zeros((m, 6)), np.zeros((m, 3))
+    hint[:, :dim], hint[:, 3 : 3 + dim] = found.normal, found.point
     if dim == 2:
-        impulse[:, 0], impulse[:, 1] = -normal[:, 1] * friction, normal[:, 0] * friction
+        impulse[:, 0], impulse[:, 1] = -hint[:, 1] * friction, hint[:, 0] * friction
     else:
         impulse[:] = friction
-    impulse += push[:, None] * normal
+    impulse += push[:, None] * hint[:, :3]
     second = np.where(found.second >= 0, found.second, bodies - 1 - found.second)
-    hints = np.concatenate([normal, point], axis=1)
-    return [
-        Contact((int(a), int(b)), hints[i], float(push[i]), impulse[i])
-        for i, (a, b) in enumerate(zip(found.first, second))
-    ]
+    pair = np.stack([found.first, second], axis=1).astype(np.int64)
+    return Given(pair, hint, np.array(push, dtype=np.float64), impulse)
 
 
 def _islands(contacts: list[Contact], model: Model) -> list[list[Contact]]:

@@ -1,4 +1,4 @@
-"""The linear map of one impact: of a single contact by its closed form, of several through the replay of the law."""
+"""The linear map of an impact of several contacts, through the replay of the law."""
 
 from __future__ import annotations
 
@@ -14,34 +14,24 @@ from ..resolve.impulses import solve_impact
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
 from .contact_map import (
-    BALL,
     BODY,
-    ENDS,
-    FEATURE,
     FRICTION,
     GRAVITY,
-    HOLLOW,
     INVERSE_INERTIA,
     INVERSE_MASS,
     LENGTH,
-    OF_BALL,
-    OF_OTHER,
-    RADIUS,
     RESTITUTION,
     A,
     B,
     V,
     geometry_map,
-    linear_map,
-    slides,
 )
 from .model import Model
-from .search import Cast, Found, put_contact
+from .search import Cast, Found
+from .single import contact_numbers, contact_places
 from .tape import Event
 
-CLOSED_FORM = 1e-6  # relative difference from the impulse of the stepper up to which the closed form is that of the law
 SAME_INSTANT = 1e-7  # change of the time of a second contact over that of the first, relative, that is no difference
-_VECTORS = {2: (0, 1), 3: (0, 1, 2)}
 
 
 class Struck(NamedTuple):
@@ -54,74 +44,6 @@ class Struck(NamedTuple):
     timed: bool  # whether it takes place when a gap closes, or at the start of a step
 
 
-def places(model: Model, contact: Found) -> tuple[Ints, Ints]:
-    """Numbers of z on which a contact depends, and their places in the vector of the model."""
-    key = tuple(contact[:4])
-    if key not in model.known_places:
-        model.known_places[key] = _places(model, contact)
-    return model.known_places[key]
-
-
-def _places(model: Model, contact: Found) -> tuple[Ints, Ints]:
-    vectors, body = _VECTORS[model.dimension], model.components
-    inside, vector = [], []
-    for at, actor, f, feature in (
-        (A, contact.ball, contact.ball_feature, OF_BALL),
-        (B, contact.other, contact.other_feature, OF_OTHER),
-    ):
-        own = [*body, *(V + body)] + ([INVERSE_MASS, INVERSE_INERTIA] if model.free[actor] else [])
-        inside += [at + k for k in own]
-        vector += [BODY * actor + k for k in own]
-        kind = model.features.kind[f]
-        used = [RADIUS] if kind in (BALL, HOLLOW) else []
-        if kind != BALL or model.features.ptr[actor + 1] - model.features.ptr[actor] > 1:
-            used += list(vectors)
-        if kind not in (BALL, HOLLOW):
-            used += [3 + k for k in vectors]
-        inside += [feature + k for k in used]
-        vector += [model.feature_start + FEATURE * f + k for k in used]
-    pair = model.material[contact.ball] * model.materials + model.material[contact.other]
-    inside += [RESTITUTION, FRICTION, *(GRAVITY + k for k in vectors)]
-    vector += [model.restitution_start + pair, model.friction_start + pair, *(model.gravity_start + k for k in vectors)]
-    return np.array(inside), np.array(vector)
-
-
-def numbers_of(model: Model, cast: Cast, contact: Found, time: float, vector: Floats) -> Floats:
-    """All numbers z of a contact at a time."""
-    z = np.zeros(LENGTH)
-    put_contact(cast, contact[:4], time, z)
-    pair = model.material[contact.ball] * model.materials + model.material[contact.other]
-    z[RESTITUTION] = vector[model.restitution_start + pair]
-    z[FRICTION] = vector[model.friction_start + pair]
-    return z
-
-
-def single(model: Model, cast: Cast, struck: Struck, vector: Floats) -> tuple[Event, Floats] | None:
-    """The event of one contact, and the numbers of both bodies after it; None if the law answers otherwise."""
-    contact = struck.contacts[0]
-    z = numbers_of(model, cast, contact, struck.time, vector)
-    kind = int(cast.kind[contact.other_feature])
-    mode = slides(z, kind, model.dimension == 2)
-    ins, where = places(model, contact)
-    outs, bodies, target = [], [], []
-    for at, actor in ((0, contact.ball), (12, contact.other)):
-        if model.free[actor]:
-            own = np.concatenate([model.components, V + model.components])
-            outs.append(at + own)
-            target.append(BODY * actor + own)
-            bodies.append(actor)
-    values, outs_z = np.empty(ENDS), np.concatenate(outs)
-    slopes = np.empty((len(outs_z), len(ins)))
-    free = (bool(model.free[contact.ball]), bool(model.free[contact.other]))
-    found = linear_map(z, (kind, mode, free, struck.timed), ins, outs_z, values, slopes)
-    size = max(abs(found[0]), float(np.abs(struck.impulse[0]).max()))
-    if np.abs(np.array(found[1:]) - struck.impulse[0]).max() > CLOSED_FORM * size:
-        return None
-    flown = np.array(bodies)
-    event = Event(struck.time, flown, struck.time - cast.since[flown], where, np.concatenate(target), slopes)
-    return event, values
-
-
 class Several:
     """An impact of several contacts, or of one contact whose answer has no closed form here."""
 
@@ -130,11 +52,11 @@ class Several:
         touched = [actor for contact in struck.contacts for actor in contact[:2] if model.free[actor]]
         self.bodies = np.unique(np.array(touched))
         self.d = len(model.components)
-        self.z = np.array([numbers_of(model, cast, c, struck.time, vector) for c in struck.contacts])
+        self.z = np.array([contact_numbers(model.layout, cast, c[:4], struck.time, vector) for c in struck.contacts])
         self.where: list[Ints] = []
         inside: list[Ints] = []
         for contact in struck.contacts:
-            ins, where = places(model, contact)
+            ins, where = contact_places(model.layout, contact[:4])
             inside.append(ins)
             self.where.append(where)
         self.ins = np.unique(np.concatenate(self.where))

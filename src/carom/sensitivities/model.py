@@ -35,6 +35,22 @@ class Features(NamedTuple):
     kind: Ints  # (f,)
 
 
+class Layout(NamedTuple):
+    """The actors and features of a model, and the places of its numbers."""
+
+    dimension: int
+    free: np.ndarray  # (actors,)
+    follows: np.ndarray  # (actors,)
+    ptr: Ints  # (actors + 1,)
+    kind: Ints  # (f,)
+    material: Ints  # (actors,)
+    materials: int
+    feature_start: int
+    restitution_start: int
+    friction_start: int
+    gravity_start: int
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """What a world looks like to its derivatives; `numbers` and everything below it depend on parameters."""
@@ -54,9 +70,11 @@ class Model:
         return len(self.free)
 
     @cached_property
-    def known_places(self) -> dict[tuple[int, ...], tuple[Ints, Ints]]:
-        """Places of the numbers of contacts that were met before, by their actors and features (`impacts.places`)."""
-        return {}
+    def layout(self) -> Layout:
+        """Where the numbers are, for kernels."""
+        where = (self.feature_start, self.restitution_start, self.friction_start, self.gravity_start)
+        own = (self.free, self.follows, self.features.ptr, self.features.kind, self.material)
+        return Layout(self.dimension, *own, self.materials, *where)
 
     @cached_property
     def components(self) -> Ints:

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..build import build
 from ..errors import ProblemError
-from ..scene.file import scene_of, scene_to_toml
-from ..scene.file.text import parse, place
+from ..scene.file import scene_document, scene_of
+from ..scene.file.text import place
 from ..scene.model import Scene, forces_of
 from ..solvers.rows import Floats, Ints
 from ..world import World
@@ -38,7 +38,7 @@ class Parameters:
     def __init__(self, scene: Scene, step: float, folder: Path | None = None) -> None:
         self.scene, self.step, self.folder = scene, step, folder or Path(".")
         try:
-            self.document = parse(scene_to_toml(scene), scene.name)
+            self.document = _lists(scene_document(scene))
         except ProblemError as error:
             wanted = f"{error.expected}; derivatives need a scene of plain numbers"
             raise ProblemError(error.field, error.value, wanted) from None
@@ -90,13 +90,15 @@ class Parameters:
 
     def scene_with(self, values: dict[str, Any]) -> Scene:
         """The scene with other values of some parameters."""
-        document = copy.deepcopy(self.document)
+        document = dict(self.document)
         for path, value in values.items():
             table, key = self._place(path)
             words = [] if table is self.document else self._words(path)[:-1]
             here: Any = document
-            for word in words:
-                here = here[int(word)] if isinstance(here, list) else here.setdefault(word, {})
+            for word in words:  # tables on the way are copied, the others are shared
+                at: Any = int(word) if isinstance(here, list) else word
+                here[at] = copy.copy(here[at] if isinstance(here, list) else here.get(at, {}))
+                here = here[at]
             here[key] = np.asarray(value).tolist()
         return scene_of(document, self.scene.name, self.folder)
 
@@ -116,6 +118,14 @@ class Parameters:
             out[known, np.arange(value.size)] = 1.0
             return out
         return np.stack([self._difference(path, value, k, placings) for k in range(value.size)], axis=1)
+
+    def adjoint(self, path: str, model: Model, placings: list[Placing], bar: Floats) -> Floats:
+        """Derivatives in the shape of a parameter from those of the vector and of all placings, (numbers,)."""
+        value = self.value(path)
+        known = self._plain(path, value, model)
+        if known is not None and not placings:
+            return bar[known].reshape(value.shape)
+        return np.asarray(self.slopes(path, model, placings).T @ bar).reshape(value.shape)
 
     def _plain(self, path: str, value: Floats, model: Model) -> Ints | None:
         """Places in the vector of positions and velocities that are given body by body; None for all else."""
@@ -155,6 +165,13 @@ class Parameters:
         """World and first state of a scene."""
         world, state = build(scene, check_overlap=False)
         return replace(world, force=forces_of(scene, world.mass, self.step)), state
+
+
+def _lists(table: Any) -> Any:
+    """A document in which all sequences are lists, as TOML has them."""
+    if isinstance(table, dict):
+        return {key: _lists(value) for key, value in table.items()}
+    return [_lists(value) for value in table] if isinstance(table, list | tuple) else table
 
 
 def names_of(paths: str | Iterable[str]) -> tuple[str, ...]:

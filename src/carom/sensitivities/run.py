@@ -28,7 +28,7 @@ from .parameters import Parameters, names_of
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
 
 SEGMENT_EVENTS = 512  # events after which a tape ends and a checkpoint is made
-KEPT_SEGMENTS = 16  # tapes that are kept; those of longer runs are made again from their checkpoints
+KEPT_SEGMENTS = 64  # tapes that are kept, at most 80 MB; those of longer runs are made again from their checkpoints
 BIAS = (
     "the derivative of fixed steps as they are made: an impact takes place at the start of its step, whenever the gap "
     "closes, so the derivative lacks the change of its time, and does not converge to that of the motion"
@@ -188,11 +188,7 @@ class Sensitivity:
             for k in range(dim):
                 bar[BODY * np.arange(n) + at + k, 0] = weights[:, k]
         self._backward(bar)
-        out = {}
-        for name in names:
-            slopes = self.parameters.slopes(name, self.model, self.placings)
-            out[name] = (slopes.T @ bar[:, 0]).reshape(self.parameters.value(name).shape)
-        return out
+        return {name: self.parameters.adjoint(name, self.model, self.placings, bar[:, 0]) for name in names}
 
     def _times(self, times: Any) -> Floats:
         if times is None:

@@ -2,7 +2,7 @@
 
 import { Controls } from "/controls.js";
 import { ImpactPainter, RunPainter, frameAt, impactBox } from "/drawing2d.js";
-import { chartColumn, short, tickCard, velocityCard } from "/results.js";
+import { chartColumn, fillOutcomes, outcomeCard, short, tickCard, velocityCard } from "/results.js";
 import { Painter3D } from "/drawing3d.js";
 
 const byId = (id) => document.getElementById(id);
@@ -71,11 +71,23 @@ class Page {
     try {
       const data = impact ? await ask("/api/impact", request) : await this.follow(await ask("/api/runs", request), number);
       if (number === this.asked && data) this.show(data, play);
+      if (number === this.asked && impact) this.showOutcomes(request, number);
     } catch (error) {
       if (number === this.asked) this.say(error.message);
     } finally {
       clearInterval(watch);
       if (number === this.asked) { this.job = null; this.waiting = false; this.progress(); }
+    }
+  }
+
+  // The outcome set of an impact takes longer than its answer, and comes after it.
+  async showOutcomes(request, number) {
+    const box = byId("outcomes");
+    try {
+      const data = await ask("/api/outcomes", request);
+      if (number === this.asked) fillOutcomes(box, data);
+    } catch (error) {
+      if (number === this.asked) box.querySelector("p").textContent = error.message;
     }
   }
 
@@ -147,7 +159,12 @@ class Page {
     [byId("scrub").min, byId("scrub").max] = [this.from, this.to];
     byId("stage").replaceChildren(...data.results.map((result, k) => this.lane(result, k)));
     if (data.kind === "impact") {
-      byId("results").replaceChildren(velocityCard(data), tickCard(data, this.start.desiderata));
+      const column = document.createElement("div");
+      column.className = "column";
+      const [velocities, marks] = [velocityCard(data), tickCard(data, this.start.desiderata)];
+      const low = data.before.shown.length * data.components.length <= 9; // the table of velocities leaves room below it
+      column.append(low ? velocities : marks, outcomeCard());
+      byId("results").replaceChildren(...(low ? [column, marks] : [velocities, column]));
     } else {
       this.legend(data.colors);
       byId("results").replaceChildren(chartColumn(data), tickCard(data, this.start.checks));

@@ -72,6 +72,56 @@ function sumRow(body, title, data, parts, components) {
   for (const result of data.results) row.append(result.refusal ? make("td", "zero", "–") : valueCell(parts(result)));
 }
 
+// ---- outcome set
+
+const SIDE = 300, EDGE = 64; // of the panel, and of its left and lower margin
+
+// What mechanics allows after this impact, over the two velocities that it leaves open most, with the laws in it.
+export function outcomeCard() {
+  const box = card("What mechanics leaves open", "velocities that energy, momentum and contacts allow");
+  box.id = "outcomes";
+  box.append(make("p", "sentence", "…"));
+  return box;
+}
+
+export function fillOutcomes(box, data) {
+  const at = data.laws.filter((law) => law.at).map((law) => law.at);
+  const all = [...data.points, ...data.corners, ...data.orders, ...at];
+  const spans = [0, 1].map((c) => spanOf(all.map((p) => p[c])));
+  const x = (v) => EDGE + ((SIDE * 1.5 - EDGE - 12) * (v - spans[0][0])) / (spans[0][1] - spans[0][0]);
+  const y = (v) => SIDE - EDGE - ((SIDE - EDGE - 12) * (v - spans[1][0])) / (spans[1][1] - spans[1][0]);
+  const svg = svgOf("svg", { viewBox: `0 0 ${SIDE * 1.5} ${SIDE}`, role: "img", "aria-label": "Outcome set" });
+  for (const v of ticks(...spans[0], 5)) svg.append(svgOf("text", { x: x(v), y: SIDE - EDGE + 17, "text-anchor": "middle" }, minus(short(v))));
+  for (const v of ticks(...spans[1], 4)) {
+    svg.append(svgOf("line", { class: "axis", x1: EDGE, x2: SIDE * 1.5 - 12, y1: y(v), y2: y(v) }));
+    svg.append(svgOf("text", { x: EDGE - 7, y: y(v) + 5, "text-anchor": "end" }, minus(short(v))));
+  }
+  svg.append(svgOf("text", { x: (EDGE + SIDE * 1.5) / 2, y: SIDE - 6, "text-anchor": "middle" }, data.axes[0]));
+  svg.append(svgOf("text", { x: 12, y: (SIDE - EDGE) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(SIDE - EDGE) / 2})` }, data.axes[1]));
+  const line = data.points.map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[1]).toFixed(1)}`).join("");
+  if (data.kind === "cloud") for (const p of data.points) svg.append(svgOf("circle", { class: "allowed dot", cx: x(p[0]), cy: y(p[1]), r: 2 }));
+  else svg.append(svgOf("path", { class: `allowed ${data.kind}`, d: data.kind === "area" ? `${line}Z` : line }));
+  for (const p of data.orders) svg.append(svgOf("circle", { class: "order", cx: x(p[0]), cy: y(p[1]), r: 2.2 }));
+  data.laws.forEach((law, k) => {
+    if (law.at) svg.append(svgOf("circle", { class: `answer law${k}${law.broken.length ? " outside" : ""}`, cx: x(law.at[0]), cy: y(law.at[1]), r: 9 - 2.5 * k }));
+  });
+  const bound = data.exact ? "" : "at least ";
+  const sentence = make("p", "sentence");
+  sentence.append("Size ", make("b", "", `${bound}${data.size.toFixed(2)}`), " of 1: 0 where mechanics alone decides. ",
+    data.elastic ? "Energy is conserved. " : "Energy may be lost. ", ...data.laws.flatMap((law, k) => [make("b", `law${k}`, law.law), ` ${standing(law)}${k < data.laws.length - 1 ? ", " : "."}`]));
+  const keys = make("p", "keys");
+  keys.append(make("span", "", "pale: allowed"), make("span", "", "small dots: pairwise impacts one after another"), make("span", "", "large dots: laws"));
+  box.replaceChildren(box.querySelector("h2"), sentence, svg, keys);
+}
+
+const standing = (law) => (!law.at ? "has no answer" : law.broken.length ? `is outside (${law.broken.join(", ")})` : "is inside");
+
+function spanOf(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const pad = Math.max(0.08 * (high - low), 1e-3 * Math.max(1, Math.abs(high)));
+  return [low - pad, high + pad];
+}
+
 // ---- ticks
 
 // Two marks per law and desideratum: whether it holds here, and whether the law guarantees it for every impact.

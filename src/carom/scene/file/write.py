@@ -38,6 +38,11 @@ def starter_text(name: str, file: str, dimension: int = 2) -> str:
 
 def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
     """The text of a scene file for `folder`. A force or a motion by a Python function is refused."""
+    return tomli_w.dumps(scene_document(scene, folder))
+
+
+def scene_document(scene: Scene, folder: str | Path = ".") -> dict[str, Any]:
+    """The tables of a scene file for `folder`."""
     if scene.force is not None:
         raise ProblemError("force", "a Python function", "None: a scene file cannot hold a function")
     tables = {f"materials.{name}": vars(m) for name, m in scene.materials.items()}
@@ -72,7 +77,7 @@ def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
         "joints": [{"kind": j.kind, **_joint(_table(j, d))} for j in scene.joints],
         "symmetries": [_table(s, d) for s in scene.symmetries],
     }
-    return tomli_w.dumps({key: value for key, value in document.items() if value})
+    return {key: value for key, value in document.items() if value}
 
 
 def _table(owner: Any, dimension: int) -> dict[str, Any]:
