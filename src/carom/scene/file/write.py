@@ -70,6 +70,8 @@ def scene_to_toml(scene: Scene, folder: str | Path = ".") -> str:
         ],
         "periodic": None if scene.periodic is None else _table(scene.periodic, d),
         "joints": [{"kind": j.kind, **_joint(_table(j, d))} for j in scene.joints],
+        "sources": [_table(s, d) for s in scene.sources],
+        "sinks": [_table(s, d) for s in scene.sinks],
         "symmetries": [_table(s, d) for s in scene.symmetries],
     }
     return tomli_w.dumps({key: value for key, value in document.items() if value})
