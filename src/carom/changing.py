@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .contact.contact_set import FIRST, SECOND, ContactSet
+from .contact.contact_set import ContactSet
 from .contact.detector import find_contacts
 from .errors import ProblemError
 from .scene.changes import Sink, Source
@@ -24,7 +24,7 @@ from .scene.generators import random_orientations
 from .scene.model import Scene
 from .solvers.rows import Floats, Ints
 from .stepping.events import APPEARANCE, ENERGY, NO_ROWS, REMOVAL, change_rows
-from .stepping.report import NO_WARM_START, Clock, RestLog, StageImpulses, StepReport, Stretch, WarmStart
+from .stepping.report import NO_WARM_START, Clock, RestLog, StepReport, Stretch, WarmStart
 from .stepping.resting import FEATURE_BITS
 from .stepping.stepper import Stepper
 from .world import State, World
@@ -307,19 +307,16 @@ class ChangingEngine:
         clear = self._clear_of_balls(state, bodies, position)
         if not clear.any():
             return clear
-        chosen = bodies[clear]
-        around = np.union1d(self._near(state, chosen, position[clear]), chosen)
-        part = State(
-            state.time, state.step, position[clear], orientation[clear], np.zeros((len(chosen), self.world.block))
-        )
-        whole = state.with_part(chosen, part)
-        now = whole.of(around)
-        found = find_contacts(self.world.of(around, whole), now, now, 0.0)
+        chosen, none = bodies[clear], np.zeros((int(clear.sum()), self.world.block))
+        whole = state.with_part(chosen, State(state.time, state.step, position[clear], orientation[clear], none))
+        life = np.zeros(self.world.count, np.int32)
+        life[self._near(state, chosen, position[clear])] = life[chosen] = 1
+        whole = replace(whole, life=life)
+        found = find_contacts(self.world, whole, whole, 0.0)
         order = np.full(self.world.count, -1)  # bodies that are present come before all that appear
         order[chosen] = np.arange(len(chosen))
-        deep = found.gap < 0.0
-        first, second = around[found.first[deep]], found.second[deep]
-        other = np.where(second >= 0, order[around[np.maximum(second, 0)]], -1)
+        first, second = (numbers[found.gap < 0.0] for numbers in (found.first, found.second))
+        other = np.where(second >= 0, order[second], -1)
         refused = np.maximum(order[first], other)
         keep = np.ones(len(chosen), np.bool_)
         keep[refused[refused >= 0]] = False
@@ -353,29 +350,15 @@ class ChangingEngine:
     def _in_all_numbers(self, made: Stretch) -> Stretch:
         """Report and rest of steps in the numbers of all bodies."""
         report, resting = made.report, made.resting
-        seen: dict[int, ContactSet] = {}  # stages share tables
-        report.stages = [self._renamed(stage, seen) for stage in report.stages]
+        tables = {id(stage.found): stage.found for stage in report.stages}  # stages share tables
+        named = {key: found.renumbered(self.bodies) for key, found in tables.items()}
+        report.stages = [stage._replace(found=named[id(stage.found)]) for stage in report.stages]
         report.corrections = [(time, self._spread(change)) for time, change in report.corrections]
         if resting is not None:
-            rest, slowed = resting.rest.copy(), resting.slowed.copy()
-            self._rename(rest)
+            slowed = resting.slowed.copy()
             slowed[:, 1] = self.bodies[slowed[:, 1].astype(np.int64)]
-            resting = RestLog(rest, slowed)
+            resting = RestLog(ContactSet(resting.rest, self.world.dimension).renumbered(self.bodies).table, slowed)
         return made._replace(report=report, resting=resting)
-
-    def _renamed(self, stage: StageImpulses, seen: dict[int, ContactSet]) -> StageImpulses:
-        found = seen.get(id(stage.found))
-        if found is None:
-            table = stage.found.table.copy()
-            self._rename(table)
-            found = seen[id(stage.found)] = ContactSet(table, stage.found.dimension)
-        return stage._replace(found=found)
-
-    def _rename(self, table: Floats) -> None:
-        if len(table):
-            second = table[:, SECOND].astype(np.int64)
-            table[:, FIRST] = self.bodies[table[:, FIRST].astype(np.int64)]
-            table[:, SECOND] = np.where(second >= 0, self.bodies[np.maximum(second, 0)], second)
 
     def _spread(self, change: Floats) -> Floats:
         out = np.zeros((self.world.count, change.shape[1]))

@@ -199,23 +199,19 @@ def check_start(scene: Scene, world: World, state: State) -> None:
     """Raises a ProblemError if bodies overlap each other or extend out of their container at time 0."""
     if world.periodic is not None:
         _check_periodic(world, state)
-    present = np.flatnonzero(state.present)
-    if not len(present):
-        return
-    part, now = (world, state) if state.life is None else (world.of(present, state), state.of(present))
-    found = find_contacts(part, now, now, 0.0)
-    other = np.where(found.second >= 0, _half_size(part, np.maximum(found.second, 0)), np.inf)
-    size = np.minimum(_half_size(part, found.first), other)
+    found = find_contacts(world, state, state, 0.0)
+    other = np.where(found.second >= 0, _half_size(world, np.maximum(found.second, 0)), np.inf)
+    size = np.minimum(_half_size(world, found.first), other)
     deep = np.flatnonzero(found.gap < -INITIAL_OVERLAP * size)
     if not len(deep):
         return
     k = deep[np.argmin(found.gap[deep] / size[deep])]
-    a, b, depth = int(present[found.first[k]]), int(found.second[k]), float(-found.gap[k])
+    a, b, depth = int(found.first[k]), int(found.second[k]), float(-found.gap[k])
     more = f" (and {len(deep) - 1} more contacts)" if len(deep) > 1 else ""
     segment = b < 0 and world.boundaries.kind[-1 - b] == SEGMENT
     if b >= 0:
         raise ProblemError(
-            f"bodies: {_who(scene, world, a)} and {_who(scene, world, int(present[b]))}",
+            f"bodies: {_who(scene, world, a)} and {_who(scene, world, b)}",
             f"an overlap of {depth:.3g} at the start{more}",
             f"at most {INITIAL_OVERLAP:g} of the smaller one's half width",
         )
