@@ -60,7 +60,6 @@ def hopper(
         step=0.004,
         duration=fill + drain,
         frame_rate=25.0,
-        stepper="substepped",
         description=f"{grains} grains fill a hopper in {fill:g}, then run out through {outlet:g} diameters.",
     )
 
