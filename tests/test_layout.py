@@ -15,7 +15,7 @@ _GEOMETRY = {"errors", "geometry", "solvers", "scene", "mechanism", "world", "co
 _CORE = _GEOMETRY | {"problem"}
 _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
-_RUN = _RESOLVE | {"build", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
+_RUN = _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
 _EVERYWHERE = {"errors", "files", "hdf5", "kernels", "late", "shown"}
 _COMMANDS = {"draw", "engines", "exporting", "play", "reproduce", "resuming", "sweeps", "testing", "towers"}
@@ -43,8 +43,9 @@ ALLOWED = {
     "scenes": {"errors", "geometry", "solvers", "scene"},
     "stepping": _RESOLVE | {"settings"},
     "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
-    "stepwise": _RESOLVE | {"build", "settings", "stepping", "trajectory"},
-    "simulation": _RESOLVE | {"build", "settings", "stepping", "trajectory", "stepwise"},
+    "changing": _RESOLVE | {"stepping"},  # which bodies are present: around a stepper, below the loops
+    "stepwise": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory"},
+    "simulation": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory", "stepwise"},
     "resuming": _RUN | {"towers"},
     "laws": _CORE,
     "catalogue": _CORE,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, sweeps, testing
     from .analysis.outcomes import outcomes
+    from .changing import Change
     from .errors import ProblemError, StopRun
     from .exporting import export
     from .problem.problem import ImpactProblem, Symmetry
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Change",
     "ImpactProblem",
     "ImpactSolution",
     "ProblemError",
@@ -54,6 +56,7 @@ __all__ = [
 
 # Module of each public name. Names are imported on first use, so that `carom --version` does not import Numba.
 _HOME = {
+    "Change": ".changing",
     "ImpactProblem": ".problem.problem",
     "ImpactSolution": ".problem.solution",
     "ProblemError": ".errors",

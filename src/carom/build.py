@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .build_joints import make_joints
 from .contact.containment import check_start
@@ -14,6 +15,7 @@ from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import half_width
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
+from .scene.changes import Sink, Source
 from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene, SpeedCurve, curve_of, forces_of
 from .scene.motion import Motion
 from .scene.numbers import array, scalar
@@ -57,6 +59,55 @@ def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
     if check_overlap:
         check_start(scene, world, state)
     return world, state
+
+
+def _lives(scene: Scene) -> NDArray[np.int32] | None:
+    """The lives of all bodies at the start; None if none appears or vanishes. Checks what sources and sinks name."""
+    if not scene.changes:
+        return None
+    if scene.joints:
+        raise ProblemError("joints", f"{len(scene.joints)}", "none in a scene whose bodies appear and vanish")
+    names, used = [group.name for group in scene.bodies], set()
+    for i, source in enumerate(scene.sources):
+        path = f"sources[{i}]"
+        if not isinstance(source, Source):
+            raise ProblemError(path, type(source).__name__, "a Source")
+        _check_named(f"{path}.bodies", source.bodies, scene, names)
+        if source.bodies in used:
+            raise ProblemError(f"{path}.bodies", source.bodies, "a group without another source")
+        used.add(source.bodies)
+        _check_vectors(path, scene, lower=source.lower, upper=source.upper, velocity=source.velocity)
+    for i, sink in enumerate(scene.sinks):
+        path = f"sinks[{i}]"
+        if not isinstance(sink, Sink):
+            raise ProblemError(path, type(sink).__name__, "a Sink")
+        for name in sink.bodies:
+            _check_named(f"{path}.bodies", name, scene, names)
+        _check_vectors(path, scene, lower=sink.lower, upper=sink.upper)
+    groups = scene.groups
+    for i, group in enumerate(groups):
+        if not group.present and group.motion is not None:
+            raise ProblemError(f"bodies[{i}].present", False, "true: bodies that are not free do not appear or vanish")
+    life = np.repeat([int(group.present) for group in groups], [group.count for group in groups])
+    return np.asarray(life, np.int32)
+
+
+def _check_named(path: str, name: str, scene: Scene, names: list[str]) -> None:
+    """Refuses the name of a group that does not exist, or whose bodies are not free."""
+    if name not in names:
+        raise ProblemError.unknown(path, name, [n for n in names if n])
+    if names.count(name) > 1:
+        raise ProblemError(path, name, "a name that one group has")
+    if scene.bodies[names.index(name)].motion is not None:
+        raise ProblemError(path, name, "a group of free bodies: others do not appear or vanish")
+
+
+def _check_vectors(path: str, scene: Scene, **vectors: Any) -> None:
+    for name, vector in vectors.items():
+        if vector is not None and len(vector) != scene.dimension:
+            raise ProblemError(
+                f"{path}.{name}", vector, f"{scene.dimension} numbers: the bodies are {scene.dimension}D"
+            )
 
 
 def _build(scene: Scene) -> tuple[World, State]:
@@ -106,7 +157,11 @@ def _build(scene: Scene) -> tuple[World, State]:
         length_scale=float(shapes.inner[measured].min()),
         integrator=scene.integrator,
     )
-    state = State(0.0, 0, np.ascontiguousarray(position), orientation, np.ascontiguousarray(velocity))
+    life = _lives(scene)
+    if life is not None:
+        world = replace(world, launch=np.ascontiguousarray(velocity))
+        velocity = np.where((life > 0)[:, None], velocity, 0.0)
+    state = State(0.0, 0, np.ascontiguousarray(position), orientation, np.ascontiguousarray(velocity), life)
     for body, motion in world.motions:
         state.position[body], state.orientation[body] = world.posed(body, motion, 0.0)
     if scene.joints:

@@ -15,7 +15,7 @@ from .errors import ProblemError
 from .scene.model import Scene
 from .scene.numbers import scalar
 from .settings import WHOLE_STEP, step_count
-from .simulation import Engine, Tell, run_engine, simulate
+from .simulation import Callbacks, Engine, OnImpact, OnStep, Tell, run_engine, simulate
 from .world import State
 
 if TYPE_CHECKING:
@@ -33,14 +33,18 @@ def resume(
     duration: float | None = None,
     threads: int | None = None,
     progress: Tell | None = None,
+    on_impact: OnImpact | None = None,
+    on_step: OnStep | None = None,
 ) -> Trajectory:
     """Continues an interrupted run from its last checkpoint, with the bits of a run that was not interrupted.
 
     `duration` is a new duration of the whole run, which may then be finished: it goes on past its end, with the bits of
     one long run. A scene that contains Python functions (a force, a scripted motion) cannot be stored and must be
-    passed again.
+    passed again, and so must the callbacks of a run that has some.
     """
     from .trajectory import Recorder
+
+    callbacks = Callbacks.checked(on_impact, on_step)
 
     found = Recorder.resume(fspath(path), scene, _steps(fspath(path), duration))
     try:
@@ -49,7 +53,7 @@ def resume(
         found.recorder.abort()
         raise
     given = (found.state, found.settings, found.recorder, progress)
-    return run_engine(engine, *given, memory=found.memory, threads=threads)
+    return run_engine(engine, *given, memory=found.memory, threads=threads, callbacks=callbacks)
 
 
 def _steps(path: str, duration: float | None) -> int | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from .changing import Change, ChangingEngine
 from .errors import ProblemError, StopRun
 from .kernels import compile_seconds
 from .laws import Law
@@ -76,23 +77,24 @@ class Callbacks:
     def __bool__(self) -> bool:
         return self.on_impact is not None or self.on_step is not None
 
-    def call(self, stretch: Stretch) -> bool:
-        """Calls them after a step; True if one of them ends the run."""
+    def call(self, stretch: Stretch) -> tuple[bool, list[Change]]:
+        """Calls them after a step: whether one of them ends the run, and the changes that they want."""
         from .trajectory.events import Events
 
-        state, stop = stretch.states[-1], False
+        state, answers = stretch.states[-1], []
         if self.on_impact is not None and isinstance(stretch.report, StepReport):
             found = as_events(impact_rows(stretch.report, state.step), state.position.shape[1]).view(Events)
-            stop = len(found) > 0 and _called("on_impact", self.on_impact, found, state)
+            if len(found):
+                answers.append(_called("on_impact", self.on_impact, found, state))
         if self.on_step is not None:
-            stop = _called("on_step", self.on_step, state, state) or stop
-        return stop
+            answers.append(_called("on_step", self.on_step, state, state))
+        return any(a is True for a in answers), [a for a in answers if isinstance(a, Change)]
 
 
-def _called(name: str, function: Callable[[Any], Any], given: Any, state: State) -> bool:
-    """Whether a callback ends the run; its exceptions become a ProblemError with the step."""
+def _called(name: str, function: Callable[[Any], Any], given: Any, state: State) -> Any:
+    """What a callback returns, True if it ends the run; its exceptions become a ProblemError with the step."""
     try:
-        return function(given) is True
+        return function(given)
     except StopRun:
         return True
     except Exception as error:
@@ -165,7 +167,8 @@ def simulate(
 
     `on_impact` is called after each step with impacts, with the table of these (`Events`); `on_step` after each step,
     with the state at its end. Either ends the run after that step by returning True or raising `carom.StopRun`: the
-    trajectory up to there is returned, with `finished` False. Any other exception of theirs ends the run with a
+    trajectory up to there is returned, with `finished` False. A `carom.Change` that one of them returns makes bodies
+    appear or vanish before the next step. Any other exception of theirs ends the run with a
     ProblemError that names the step; all steps up to there are recorded.
 
     Ctrl-C ends a run in memory after the current step: the trajectory up to there is returned, with `finished` False.
@@ -190,11 +193,15 @@ def simulate(
         active_set=active_set,
     )
     if start is not None:
+        if start.life is not None:
+            sim.allow_changes()
         sim.state = start
     settings = _settings(sim, duration, frame_rate, recorded_events(events, impulses), impulses)
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
     callbacks = Callbacks.checked(on_impact, on_step)
+    if callbacks and sim.world.joints is None:
+        sim.allow_changes()
     with _threads(threads):
         recorder = Recorder.create(path, scene, sim.world, sim.state, settings, overwrite=overwrite)
         loop = _Loop(sim.engine, sim.state, settings, recorder, progress, callbacks)
@@ -252,13 +259,14 @@ def run_engine(
     *,
     memory: dict[str, np.ndarray] | None = None,
     threads: int | None = None,
+    callbacks: Callbacks | None = None,
 ) -> Trajectory:
     """Records a run of an engine from `state` on; `memory` is that of the checkpoint at which a run is resumed.
 
     However it ends, the file contains all steps up to there.
     """
     with _threads(threads):
-        loop = _Loop(engine, state, settings, recorder, progress)
+        loop = _Loop(engine, state, settings, recorder, progress, callbacks)
         if memory is not None:
             loop.remember(memory)
         return loop.run(first=memory is None)
@@ -398,11 +406,19 @@ class _Loop:
         self.state = states[-1]
         self._keep_events(stretch)
         if self.callbacks:
-            self.ended = self.callbacks.call(stretch)
+            self._call(stretch)
         if perf_counter() - self.saved > CHECKPOINT_SECONDS:
             self._checkpoint()
         for row in rows:
             self.meter.tell(row)
+
+    def _call(self, stretch: Stretch) -> None:
+        """Calls the functions of the user, and makes the changes that they want."""
+        self.ended, wanted = self.callbacks.call(stretch)
+        for change in wanted:
+            if not isinstance(self.engine, ChangingEngine):
+                raise ProblemError("change", "a body", "none in a scene with joints")
+            self.state = self.engine.change(self.state, change)
 
     def _keep_events(self, stretch: Stretch) -> None:
         if self.settings.events == "none":

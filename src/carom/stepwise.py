@@ -10,6 +10,7 @@ import numpy as np
 
 from . import laws, stepping
 from .build import build
+from .changing import Change, ChangingEngine
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError, StopRun
@@ -21,7 +22,7 @@ from .scene.model import Scene, forces_of
 from .scene.numbers import scalar
 from .settings import WHOLE_STEP, Settings, step_count, tolerance_number
 from .shown import counted
-from .stepping.events import step_events
+from .stepping.events import as_events, step_events
 from .stepping.integrator import accelerations, prescribed
 from .stepping.report import ContactImpulses, step_table
 from .stepping.stepper import Stepper
@@ -49,6 +50,9 @@ class Simulation:
     stepper synchronous resolves: "end", "crossing" (3D) or "swept".
     The bits of a state are those of `simulate` with the same arguments. The state may be replaced between two steps.
     """
+
+    engine: Stepper | ChangingEngine
+    _changes: np.ndarray | None = None  # rows of events of bodies that appeared or vanished before the last step
 
     def __init__(
         self,
@@ -80,7 +84,23 @@ class Simulation:
         # The functions of the scene are called once, so that a wrong one is refused before anything else is done.
         accelerations(world, prescribed(world, start, h))
         boundaries_at(world, start.time, h)
-        self._state, self._report = start, self.engine.start(start)
+        self._begin(start)
+
+    def _begin(self, state: State) -> None:
+        if state.life is not None:
+            engine = self._changing()
+            engine.check_sources(state)
+            self.engine = engine
+        self._state, self._report = state, self.engine.start(state)
+
+    def _changing(self) -> ChangingEngine:
+        """The engine of a world whose bodies appear and vanish."""
+        engine, name = self.engine, self.stepper
+
+        def make(world: World) -> Stepper:
+            return stepping.make(name, world, engine.response, self.time_step, engine.active_set)
+
+        return ChangingEngine(self.scene, self.world, make)
 
     def __repr__(self) -> str:
         what = f"law {self.law.name}, stepper {self.stepper}, {counted(self.world.count, 'body', 'bodies')}"
@@ -101,7 +121,7 @@ class Simulation:
         self.restitution_model, self.friction_model = models
         self.stepper, self.time_step, self.tolerance = stepper[0], step, tolerance
         response = Response.for_run(law, *models, tolerance=tolerance)
-        self.engine: Stepper = stepping.make(stepper[0], world, response, step, stepper[1])
+        self.engine = stepping.make(stepper[0], world, response, step, stepper[1])
 
     @classmethod
     def restored(cls, scene: Scene, settings: Settings, state: State, memory: dict[str, np.ndarray]) -> Simulation:
@@ -113,6 +133,10 @@ class Simulation:
         models = settings.restitution_model, settings.friction_model
         tolerance = DEFAULT_TOLERANCE if settings.tolerance is None else settings.tolerance
         sim._set_up(scene, world, law, models, (settings.stepper, settings.active_set), settings.step, tolerance)
+        if state.life is not None:
+            engine = sim._changing()
+            engine.use(state)
+            sim.engine = engine
         sim.engine.remember(memory)
         sim._state, sim._report = state, sim.engine.start(state)
         return sim
@@ -147,20 +171,53 @@ class Simulation:
 
     @property
     def events(self) -> Events:
-        """The events of the last step: its impacts, and the contacts that it held at rest."""
+        """The events of the last step: its impacts, the contacts that it held at rest, and changes before it."""
         from .trajectory.events import Events
 
-        return step_events(self._report, self._state.step).view(Events)
+        found = step_events(self._report, self._state.step)
+        if self._changes is not None and len(self._changes):
+            found = np.concatenate([as_events(self._changes, self.world.dimension), found])
+        return found.view(Events)
 
     @property
     def report(self) -> dict[str, Any]:
         """The row of the last step in the table of steps, by column: contacts, iterations, energies, momenta, ..."""
         return dict(zip(step_table(self.world.dimension).names or (), self._report.row))
 
+    # ---- bodies that appear and vanish
+
+    def allow_changes(self) -> None:
+        """Lets bodies appear and vanish in a scene that does not declare it; `add` and `remove` do so themselves."""
+        if isinstance(self.engine, ChangingEngine):
+            return
+        if self.world.joints is not None:
+            raise ProblemError("change", "a body", "none in a scene with joints")
+        engine = self._changing()
+        engine.stepper, self.engine = self.engine, engine
+        self._state = replace(self._state, life=np.ones(self.world.count, np.int32))
+
+    def change(self, wanted: Change) -> State:
+        """Makes bodies appear or vanish now, between two steps, and returns the state."""
+        self.allow_changes()
+        assert isinstance(self.engine, ChangingEngine)
+        self._state = self.engine.change(self._state, wanted)
+        return self._state
+
+    def remove(self, bodies: Any) -> State:
+        """Makes bodies vanish, by their numbers."""
+        return self.change(Change(remove=bodies))
+
+    def add(self, bodies: Any, position: Any = None, velocity: Any = None, orientation: Any = None) -> State:
+        """Makes absent bodies appear, by their numbers: of a group that is declared with `present=False`, or removed.
+
+        What is None is as declared. Bodies must not overlap others.
+        """
+        return self.change(Change((), bodies, position, velocity, orientation))
+
     def step(self) -> State:
         """Advances the simulation by one time step and returns the new state."""
         made = self.engine.stretch(self._state, 1)
-        self._report, self._state = made.report, made.states[-1]
+        self._report, self._state, self._changes = made.report, made.states[-1], made.changes
         return self._state
 
     def run(
@@ -273,4 +330,17 @@ def _checked(state: State, like: State, step: float) -> State:
         raise ProblemError("state.step", number, "a whole number of at least 0")
     if abs(time - number * step) > WHOLE_STEP * step:
         raise ProblemError("state.time", time, f"step number times time step, {number} * {step:g}")
-    return State(time, int(number), arrays["position"], arrays["orientation"], arrays["velocity"])
+    return State(time, int(number), arrays["position"], arrays["orientation"], arrays["velocity"], _life(state, like))
+
+
+def _life(state: State, like: State) -> np.ndarray | None:
+    """The lives of bodies in a state given by the user, checked."""
+    if like.life is None or state.life is None:
+        if like.life is not state.life:
+            what = "none" if state.life is None else "given"
+            raise ProblemError("state.life", what, "lives of bodies where these appear and vanish, and only there")
+        return None
+    life = np.array(state.life)
+    if life.shape != like.life.shape or life.dtype.kind != "i":
+        raise ProblemError("state.life", f"{life.dtype} of shape {life.shape}", f"integers of shape {like.life.shape}")
+    return life.astype(np.int32)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,26 @@ class State:
     position: Floats  # (n, D) of the centers of mass
     orientation: Floats  # (n,) angles, or (n, 4) unit quaternions (w, x, y, z) from the body's frame to the world's
     velocity: Floats  # (n, d)
+    # (n,) where bodies appear and vanish: k > 0 for a body that is present for the k-th time, -k for one that is absent
+    # after k times. None where all are present all the time.
+    life: NDArray[np.int32] | None = None
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(n,) whether each body is present."""
+        return np.ones(len(self.position), np.bool_) if self.life is None else self.life > 0
+
+    def of(self, bodies: Ints) -> State:
+        """The state of some bodies."""
+        position, orientation, velocity = (a[bodies] for a in (self.position, self.orientation, self.velocity))
+        return State(self.time, self.step, position, orientation, velocity)
+
+    def with_part(self, bodies: Ints, part: State) -> State:
+        """This state at the time of `part`, the state of some bodies, with these as they are there."""
+        arrays = {name: getattr(self, name).copy() for name in ("position", "orientation", "velocity")}
+        for name, array in arrays.items():
+            array[bodies] = getattr(part, name)
+        return replace(self, time=part.time, step=part.step, **arrays)
 
 
 class Masses(NamedTuple):
@@ -146,6 +166,19 @@ class World:
     # the smallest value of a table, 0 for a function.
     restitution_curves: Mapping[tuple[int, int], SpeedCurve] = field(default_factory=dict)
     joints: Mechanisms | None = None
+    launch: Floats | None = None  # (n, d) declared velocities, where bodies appear during a run
+
+    def of(self, bodies: Ints, state: State) -> World:
+        """The world of some bodies, in ascending order; `state` has the others, for forces that depend on all."""
+        number = np.full(self.count, -1)
+        number[bodies] = np.arange(len(bodies))
+        motions = [(number[b[number[b] >= 0]], motion) for b, motion in self.motions]
+        force, potential = self.force, self.potential
+        if force is not None or potential is not None:
+            force, potential = _forces_on(self, bodies, state)
+        rows: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[bodies]) for name in _ROWS}
+        rows |= {"shapes": self.shapes.of(bodies), "motions": motions, "force": force, "potential": potential}
+        return replace(self, **rows)
 
     @cached_property
     def count(self) -> int:
@@ -225,3 +258,23 @@ class World:
         turn = rotations.orientation_of(pose[:, dim:])
         orientation = rotations.composed(turn, start.reshape(turn.shape))
         return about + rotations.rotated(turn, place - about) + pose[:, :dim], orientation
+
+
+_ROWS = ("mass", "inertia", "free", "inverse_sqrt_mass", "material", "home", "group")  # arrays with one row per body
+
+
+def _forces_on(world: World, bodies: Ints, state: State) -> tuple[Force | None, Potential | None]:
+    """Force and potential of some bodies, by functions that expect all of them."""
+
+    def force(time: float, position: Floats, velocity: Floats) -> Floats:
+        whole = state.with_part(bodies, State(time, 0, position, state.orientation[bodies], velocity))
+        assert world.force is not None
+        return np.asarray(world.force(time, whole.position, whole.velocity))[bodies]
+
+    def potential(time: float, position: Floats) -> Floats:
+        place = state.position.copy()
+        place[bodies] = position
+        assert world.potential is not None
+        return np.asarray(world.potential(time, place))[bodies]
+
+    return None if world.force is None else force, None if world.potential is None else potential

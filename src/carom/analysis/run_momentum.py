@@ -20,6 +20,7 @@ import numpy as np
 from ..geometry.rotations import cross, spin_components
 from ..scene.motion import Motion
 from ..solvers.rows import Floats
+from ..stepping.events import REMOVAL
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM
 from ..trajectory import Trajectory
 from ..world import INSIDE, OUTSIDE, PLANE, TUBE, World
@@ -77,6 +78,11 @@ def angular_momentum_drift(run: Trajectory) -> Drift:
 def has_force(run: Trajectory) -> bool:
     """Whether drag or a Python function acts as a force. The file cannot store the latter, but records it."""
     return run.world.force is not None or python_force(run)
+
+
+def has_changed(run: Trajectory) -> bool:
+    """Whether a body has appeared or vanished, as far as it is recorded."""
+    return run.changes and (run.events is None or len(run.events.changes) > 0)
 
 
 def python_force(run: Trajectory) -> bool:
@@ -218,6 +224,8 @@ def _common_axis(wanted: list[tuple[Floats, str]], centers: list[Floats]) -> tup
 
 def _pushed_from_outside(run: Trajectory) -> str:
     """What pushes the bodies besides gravity and boundaries; empty if nothing does."""
+    if has_changed(run):
+        return "bodies appear and vanish"
     if has_force(run):
         return "a force in Python acts"
     if run.world.joints is not None and run.world.joints.to_world:
@@ -297,6 +305,17 @@ def unexplained_reason(run: Trajectory) -> str:
     return ""
 
 
+def _time_present(run: Trajectory) -> Floats:
+    """(n,) time for which each body was present, from start to end."""
+    first, last, events = run.frame(0), run.last, run.events
+    out = np.where(last.present, last.time, 0.0) - np.where(first.present, first.time, 0.0)
+    if run.changes and events is not None:
+        changes = events.changes
+        sign = np.where(changes["kind"] == REMOVAL, 1.0, -1.0)
+        out += np.bincount(changes["first"], sign * changes["time"], run.count)
+    return out
+
+
 def unexplained_momentum(run: Trajectory) -> float:
     """The largest change of the momentum of a free body from start to end that events and gravity do not explain.
 
@@ -307,7 +326,8 @@ def unexplained_momentum(run: Trajectory) -> float:
     assert rest is not None
     first, last, mass, d = run.frame(0), run.last, world.mass[:, None], run.dimension
     change = mass * (last.velocity[:, :d] - first.velocity[:, :d])
-    explained = events.momentum(run.count) + rest.momentum + mass * world.gravity * (last.time - first.time)
+    falling = _time_present(run)[:, None]
+    explained = events.momentum(run.count) + rest.momentum + mass * world.gravity * falling
     weight = float((world.mass * world.free).max(initial=0.0) * np.linalg.norm(world.gravity) * run.settings.step)
     largest = max(float(np.linalg.norm(events.impulse, axis=1).max(initial=0.0)), rest.largest, weight)
     missing = float(np.abs(change - explained)[world.free].max(initial=0.0))

@@ -53,9 +53,23 @@ def energy_scale(run: Trajectory) -> float:
 
 
 def energy_drift(run: Trajectory) -> Floats:
-    """(E(t) - E(0)) / energy_scale at the start and after every step; E is kinetic plus potential energy."""
-    total = run.steps["kinetic"] + run.steps["potential"]
+    """(E(t) - E(0)) / energy_scale at the start and after every step; E is kinetic plus potential energy.
+
+    What bodies that appear bring, and bodies that vanish take away, does not count.
+    """
+    total = run.steps["kinetic"] + run.steps["potential"] - energy_brought(run)
     return (total - total[0]) / energy_scale(run)
+
+
+def energy_brought(run: Trajectory) -> Floats:
+    """Energy that bodies have brought by appearing, minus what others have taken away, up to each row of the steps."""
+    out = np.zeros(len(run.steps))
+    if run.changes and run.events is not None:
+        changes = run.events.changes
+        rows = np.searchsorted(run.steps["step"], changes["step"])
+        there = rows < len(out)  # changes after the last step belong to none
+        np.add.at(out, rows[there], -changes["energy"][there])
+    return np.cumsum(out)
 
 
 def energy_rise(run: Trajectory) -> Floats:
@@ -146,6 +160,11 @@ def overlap(run: Trajectory) -> Floats:
             for k in range(low, high):
                 turned = run.orientations[k] if unturned is None else unturned
                 state = State(float(run.time[k]), int(run.step[k]), run.positions[k], turned, still)
+                if run.changes:
+                    bodies = np.flatnonzero(run.lives[k] > 0)
+                    if not len(bodies):
+                        continue
+                    detector, state = Detector(world.of(bodies, state)), state.of(bodies)
                 found = detector.at_ends(state, state, 0.0)
                 out[k] = max(0.0, -float(found.gap.min())) if found.count else 0.0
         return 0.0
@@ -215,20 +234,22 @@ def sides(run: Trajectory, x: float | None = None) -> Sides:
     free = run.geometry["free"]
     left = np.zeros(len(run), np.int64)
     for part in blocks(run, run.count):
-        left[part] = (run.positions[part, :, 0][:, free] < x).sum(axis=1)
-    return Sides(float(x), left, int(free.sum()) - left)
+        left[part] = ((run.positions[part, :, 0] < x) & (run.lives[part] > 0))[:, free].sum(axis=1)
+    return Sides(float(x), left, np.asarray(run.present[:, free].sum(axis=1)) - left)
 
 
 def spread(run: Trajectory, group: str | int | None = None) -> Floats:
-    """Root mean square distance of the bodies from their centroid per frame; a length.
+    """Root mean square distance of the bodies that are present from their centroid per frame; a length.
 
     `group` is the name or index of a group of the scene; None stands for all free bodies.
     """
     chosen = members(run, group)
     out = np.zeros(len(run))
     for part in blocks(run, run.dimension * run.count):
-        x = run.positions[part][:, chosen]
-        out[part] = np.sqrt(((x - x.mean(axis=1, keepdims=True)) ** 2).sum(axis=2).mean(axis=1))
+        x, there = run.positions[part][:, chosen], (run.lives[part] > 0)[:, chosen, None]
+        count = np.maximum(there.sum(axis=1, keepdims=True), 1)
+        mean = (x * there).sum(axis=1, keepdims=True) / count
+        out[part] = np.sqrt(((x - mean) ** 2 * there).sum(axis=(1, 2)) / count[:, 0, 0])
     return out
 
 

@@ -85,11 +85,14 @@ class Flow(Sensor):
         self.point, self.normal = np.asarray(point, np.float64), np.asarray(normal, np.float64)
         if self.point.shape != (world.dimension,) or self.normal.shape != (world.dimension,) or not self.normal.any():
             raise ProblemError("normal", normal, f"a point and a normal of {world.dimension} numbers, not all zero")
-        self.beyond = self._beyond(start)
+        self.beyond, self.life = self._beyond(start), start.life
 
     def value(self, state: State, impulses: ContactImpulses, step: float) -> Floats:
         before, self.beyond = self.beyond, self._beyond(state)
         passed = self.beyond.astype(np.int64) - before
+        if state.life is not None and self.life is not None:
+            passed[state.life != self.life] = 0  # bodies that have appeared or vanished did not pass
+        self.life = state.life
         return np.array([passed.sum(), passed @ self.world.mass]) / step
 
     def _beyond(self, state: State) -> np.ndarray:
@@ -113,7 +116,7 @@ class Stress(Sensor):
         self.volume, self.radius = volume, np.asarray(world.shapes.radius)
 
     def value(self, state: State, impulses: ContactImpulses, step: float) -> Floats:
-        mass, v = self.world.mass, state.velocity[:, : self.world.dimension]
+        mass, v = self.world.mass * state.present, state.velocity[:, : self.world.dimension]
         v = v - mass @ v / mass.sum()
         pair = impulses.second >= 0
         first, second = impulses.first[pair], impulses.second[pair]

@@ -52,6 +52,14 @@ class ContactSet:
         """No contacts."""
         return cls(np.empty((0, WIDTH)), dimension)
 
+    def renumbered(self, bodies: Ints) -> ContactSet:
+        """The same contacts of bodies whose numbers are those of `bodies` (n,)."""
+        table = self.table.copy()
+        if len(table):
+            second = np.where(self.second >= 0, bodies[np.maximum(self.second, 0)], self.second)
+            table[:, FIRST], table[:, SECOND] = bodies[self.first], second
+        return ContactSet(table, self.dimension)
+
     @property
     def count(self) -> int:
         return len(self.table)

@@ -243,9 +243,15 @@ def _diverged(state: State) -> None:
 def find_contacts(world: World, before: State, after: State, margin: float = 0.0) -> ContactSet:
     """All contacts whose gap in the state `after` is at most `margin`, with their geometry in the state `before`.
 
-    Runs use a `Detector`, which is faster. Pairs that are apart in both states have no contacts.
+    Runs use a `Detector`, which is faster. Pairs that are apart in both states, and absent bodies, have no contacts.
     """
-    return Detector(world).at_ends(before, after, margin)
+    if after.life is None:
+        return Detector(world).at_ends(before, after, margin)
+    bodies = np.flatnonzero(after.present)
+    if not len(bodies):
+        return ContactSet.empty(world.dimension)
+    found = Detector(world.of(bodies, before)).at_ends(before.of(bodies), after.of(bodies), margin)
+    return found.renumbered(bodies)
 
 
 # ---- balls: discs in 2D, spheres in 3D

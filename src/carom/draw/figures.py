@@ -19,7 +19,7 @@ from ..world import Boundaries, State, World
 from . import vector
 from .camera import Camera, CameraOption3D, camera_option_3d, looking_at, upward
 from .colors import DEFAULT_MAP, FIXED, MAPS, Bytes, Floats, category_colors, colors
-from .framing import EVERYTHING, Extent, extent_2d, extent_3d, united, with_anchors
+from .framing import EVERYTHING, Extent, extent_2d, extent_3d, united, visible_places, with_anchors
 from .raycast import RayLook, render
 from .style import BLUE, GRAY, GREEN, RED
 from .world2d import View2D, world_shapes
@@ -123,7 +123,8 @@ def extent_of(view: View) -> Extent:
     if view.world.dimension == 3:
         return extent_3d(view.world, [view.state], view.scene)
     radius = view.world.shapes.radius
-    return with_anchors(extent_2d(view.state.position[None], radius, [view.boundaries], stray=EVERYTHING), view.world)
+    places = visible_places([view.state])
+    return with_anchors(extent_2d(places, radius, [view.boundaries], stray=EVERYTHING), view.world)
 
 
 def tallness(frame: Frame) -> float:
@@ -135,10 +136,11 @@ def tallness(frame: Frame) -> float:
 
 def outside(view: View, frame: Frame) -> int:
     """The number of bodies whose center is outside the frame."""
+    place = view.state.position[view.state.present]
     if isinstance(frame, Camera):
-        x, y, depth = frame.project(view.state.position).T
+        x, y, depth = frame.project(place).T
         return int(((x < 0.0) | (x > 1.0) | (y < 0.0) | (y > 1.0) | (depth <= 0.0)).sum())
-    x, y = view.state.position.T
+    x, y = place.T
     return int(((x < frame[0]) | (x > frame[1]) | (y < frame[2]) | (y > frame[3])).sum())
 
 
@@ -175,9 +177,10 @@ def _draw_cells(axes: Axes, view: View, scale: Normalize, box: Box) -> None:
     wide, tall = box[1] - box[0], box[3] - box[2]
     cells = [max(1, round(CELLS * wide / max(wide, tall))), max(1, round(CELLS * tall / max(wide, tall)))]
     ranges = [[box[0], box[1]], [box[2], box[3]]]
-    x, y = view.state.position.T
+    there = view.state.present
+    x, y = view.state.position[there].T
     count = np.histogram2d(x, y, cells, ranges)[0]
-    total = np.histogram2d(x, y, cells, ranges, weights=view.speed)[0]
+    total = np.histogram2d(x, y, cells, ranges, weights=view.speed[there])[0]
     mean = np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0)
     look: dict[str, Any] = {"origin": "lower", "cmap": color_map(), "norm": scale, "interpolation": "nearest"}
     axes.imshow(mean.T, extent=box, aspect="equal", **look)

@@ -253,7 +253,8 @@ class Studio:
             project = self._scenery.add(page, instant)
             if self._impulses is not None:
                 page.add(*self._impulses.arrows(pushes, project, page.height))
-            outside = self._count_outside(page, project(moment.state.position))
+            shown = self.run.world.free & moment.state.present
+            outside = self._count_outside(page, project(moment.state.position[shown]))
             if self._caption is not None:
                 page.add(*plate(page, self._scenery.highest(moment.state, project)))
                 page.add(*self._caption.primitives(page, time, outside))
@@ -262,8 +263,8 @@ class Studio:
         return make
 
     def _count_outside(self, page: Page, pixels: Floats) -> int:
-        """Counts the free bodies whose center is not on the page; NaN is behind the camera."""
-        x, y = pixels[self.run.world.free].T
+        """Counts the bodies whose center is not on the page; NaN is behind the camera."""
+        x, y = pixels.T
         inside = (x >= 0.0) & (x <= page.width) & (y >= self._scenery.top) & (y <= page.height)
         self._outside.append(int((~inside).sum()))
         return self._outside[-1]
@@ -330,7 +331,7 @@ class Scenery2D:
     def highest(self, state: State, project: marks.Project) -> float:
         """The top of all bodies in pixels; infinite if the picture lies below the caption."""
         top = state.position + np.stack([np.zeros(self._world.count), self._world.shapes.radius], axis=1)
-        return float(project(top)[:, 1].min())
+        return float(project(top[state.present])[:, 1].min(initial=np.inf))
 
 
 class Scenery3D:

@@ -140,9 +140,22 @@ def _boundary_points(boundaries: Boundaries, low: Floats, high: Floats) -> list[
     return out
 
 
+def visible_places(states: Sequence[State]) -> Floats:
+    """Positions (k, n, D) in some states; absent bodies are at the center of those that are present."""
+    places = np.stack([state.position for state in states])
+    there = np.stack([state.present for state in states])
+    if there.all() or not there.any():
+        return places
+    usual = places[there].mean(axis=0)
+    for place, mask in zip(places, there):
+        place[~mask] = place[mask].mean(axis=0) if mask.any() else usual
+    return places
+
+
 def extent_3d(world: World, states: Sequence[State], scene: Scene | None = None, stray: float = STRAY) -> Extent:
     """The extent of bodies and near boundaries in some states of a 3D world; `scene` tells the tops of containers."""
     states = [s for s in states if np.isfinite(s.position).all()] or list(states[:1])
+    states = [replace(state, position=place) for state, place in zip(states, visible_places(states))]
     free = free_or_all(world.free)
     kept = np.ones((len(states), world.count), bool)
     near = together(np.concatenate([s.position[free] for s in states]), int(free.sum()), stray=stray)
@@ -236,7 +249,7 @@ def fitted(
     """The window that shows what happens from `start` to `stop`, without stray bodies unless `everything`."""
     world = timeline.run.world
     free = free_or_all(world.free)
-    places = np.stack([state.position[free] for state in _sampled(timeline, start, stop, samples)])
+    places = visible_places(_sampled(timeline, start, stop, samples))[:, free]
     boundaries = [boundaries_at(world, float(t), 1e-6)[0] for t in np.linspace(start, stop, BOUNDARY_TIMES)]
     stray = EVERYTHING if everything else STRAY
     aspect = area.width / area.height
@@ -289,7 +302,7 @@ def following(timeline: Timeline, area: Area, body: int | None) -> MovingWindow:
     """A window of constant size that follows one body, or the median position of all free bodies."""
     world, times = timeline.run.world, timeline.times
     free = free_or_all(world.free)
-    positions = [timeline.frame(k).position for k in range(len(times))]
+    positions = list(visible_places([timeline.frame(k) for k in range(len(times))]))
     path = np.stack([p[body] if body is not None else np.median(p[free], axis=0) for p in positions])
     chosen = np.unique(np.linspace(0, len(times) - 1, SAMPLES_2D).round().astype(int))
     if body is not None:

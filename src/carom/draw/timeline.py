@@ -104,10 +104,10 @@ class Timeline:
         a, b = self.frame(k), self.frame(k + 1)
         share = (time - a.time) / (b.time - a.time) if b.time > a.time else 0.0
         close = self.frame(near)
-        jumped = self._jumped(a.position, b.position)
+        jumped = self._jumped(a.position, b.position) | _another_life(a, b)
         position = np.where(jumped[:, None], close.position, (1.0 - share) * a.position + share * b.position)
         orientation = _between(a.orientation, b.orientation, share)
-        return Moment(State(time, close.step, position, orientation, close.velocity), near)
+        return Moment(State(time, close.step, position, orientation, close.velocity, close.life), near)
 
     def last_motion(self) -> float:
         """The time after which nothing visible moves: neither bodies nor scripted boundaries."""
@@ -121,7 +121,7 @@ class Timeline:
             )
             walls = boundaries_at(world, state.time, 1e-6)[0]
             still = np.array_equal(walls.point, end.point) and np.array_equal(walls.axis, end.axis)
-            if not still or (moved > VISIBLE * reach).any():
+            if not still or (moved > VISIBLE * reach).any() or _another_life(state, last).any():
                 return float(self.times[k + 1])
         return self.start
 
@@ -134,7 +134,7 @@ class Timeline:
     def tracks(self, start: float, stop: float, most: int, traced: Traced) -> tuple[Floats, Floats]:
         """Times (k,) and places (k, m, D) of traced points in at most about `most` frames, the last at `stop`.
 
-        A jump across a periodic side is marked by NaN.
+        A jump across a periodic side, and absence, are marked by NaN.
         """
         first = self.frame(0)
         chosen = np.flatnonzero((self.times >= start) & (self.times < stop))
@@ -142,8 +142,16 @@ class Timeline:
         states = [*(self.frame(int(k)) for k in chosen), self.at(stop).state]
         out = np.stack([traced.places(state, first) for state in states])
         for k in range(1, len(out)):
-            out[k - 1, self._jumped(out[k - 1], out[k])] = np.nan
+            other = _another_life(states[k - 1], states[k])[traced.body]
+            out[k - 1, self._jumped(out[k - 1], out[k]) | other] = np.nan
+        for place, state in zip(out, states):
+            place[~state.present[traced.body]] = np.nan
         return np.append(self.times[chosen], stop), out
+
+
+def _another_life(a: State, b: State) -> np.ndarray:
+    """Which bodies appear or vanish from one state to another."""
+    return np.zeros(len(a.position), bool) if a.life is None or b.life is None else a.life != b.life
 
 
 def _periods(run: Trajectory) -> list[tuple[int, float]]:

@@ -172,7 +172,7 @@ def body_shapes(world: World, state: State, colors: Bytes, view: View2D) -> list
     """Discs and polygons. Rotating discs have a line from their center to their rim."""
     place, angle, owner = _with_images(world, state)
     radius, kind = world.shapes.radius[owner], world.shapes.kind[owner]
-    usual = float(np.median(radius)) * view.scale
+    usual = float(np.median(world.shapes.radius)) * view.scale
     edge = view.edge * min(1.0, usual / (2.0 * view.small)) if usual >= view.small else 0.0
     out: list[Shape] = []
     discs = kind == DISC
@@ -199,8 +199,9 @@ def corners_of(world: World, place: Floats, angle: Floats, body: Ints) -> tuple[
 
 
 def _with_images(world: World, state: State) -> tuple[Floats, Floats, Ints]:
-    """Positions, angles and body numbers of all bodies and of the images of those that cross a periodic side."""
-    place, angle, owner = state.position, state.orientation, np.arange(world.count)
+    """Positions, angles and body numbers of all bodies that are present, and of images that cross a periodic side."""
+    owner = np.flatnonzero(state.present)
+    place, angle = state.position[owner], state.orientation[owner]
     periodic = world.periodic
     for axis, side in enumerate(periodic.sides[:2] if periodic is not None else ()):
         if side is None or periodic is None:

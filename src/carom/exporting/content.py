@@ -72,6 +72,11 @@ class Content:
     def _chosen(self, array: object) -> Floats:
         return np.asarray(np.stack([np.asarray(array[int(i)]) for i in self.frames]))  # type: ignore[index]
 
+    @cached_property
+    def present(self) -> np.ndarray | None:
+        """(k, n) which bodies are present; None where all are all the time."""
+        return np.stack([self.run.lives[int(i)] > 0 for i in self.frames]) if self.run.changes else None
+
     def colors(self, index: int) -> Bytes:
         """(n, 3) sRGB bytes in the chosen frame `index`."""
         return self.coloring.rgb(int(self.frames[index]))

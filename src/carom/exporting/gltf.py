@@ -89,7 +89,9 @@ def write(content: Content, path: Path) -> None:
     """Writes the frames of a run as one animated scene."""
     document = _Document()
     root = document.add("nodes", {"name": content.run.name, "rotation": _upright(content.up), "children": []})
-    tracks = _add_bodies(document, content, root) + _add_boundaries(document, content, root)
+    tracks = _add_bodies(document, content, root)
+    scales = _presence(document, content, [node for node, _, _ in tracks])
+    tracks += _add_boundaries(document, content, root)
     run = content.run
     more: dict[str, Any] = {
         "asset": {"version": "2.0", "generator": f"Carom {run.carom_version}"},
@@ -97,7 +99,7 @@ def write(content: Content, path: Path) -> None:
         "scenes": [{"nodes": [root], "extras": {"scene": run.name, "law": run.law, "state_hash": run.state_hash}}],
     }
     if len(content.frames) > 1 and tracks:
-        more["animations"] = [_animation(document, content, tracks)]
+        more["animations"] = [_animation(document, content, tracks, scales)]
     path.write_bytes(document.bytes(more))
 
 
@@ -154,14 +156,30 @@ def _add_boundaries(document: _Document, content: Content, root: int) -> list[Tr
     return tracks
 
 
-def _animation(document: _Document, content: Content, tracks: list[Track]) -> dict[str, Any]:
-    """The poses of all nodes that move. Bodies that cross periodic sides jump, so nothing is interpolated there."""
+def _presence(document: _Document, content: Content, nodes: list[int]) -> dict[int, Floats]:
+    """Scales (k, 3) of the nodes of bodies that appear or vanish: zero while they are absent."""
+    out: dict[int, Floats] = {}
+    for body, node in enumerate(nodes if content.present is not None else []):
+        assert content.present is not None
+        there = content.present[:, body]
+        if not there.all():
+            own = document.json["nodes"][node].get("scale", [1.0, 1.0, 1.0])
+            out[node] = there[:, None] * np.array(own)
+            document.json["nodes"][node]["scale"] = out[node][0].tolist()
+    return out
+
+
+def _animation(document: _Document, content: Content, tracks: list[Track], scales: dict[int, Floats]) -> dict[str, Any]:
+    """The poses of all nodes that move. Bodies that jump or appear are not interpolated."""
     times = document.array(content.time.astype(np.float32), bounds=True)
-    how = "STEP" if content.periodic else "LINEAR"
+    how = "STEP" if content.periodic or content.present is not None else "LINEAR"
     samplers: list[dict[str, Any]] = []
     channels: list[dict[str, Any]] = []
     for node, position, turn in tracks:
-        for path, values in (("translation", position), ("rotation", turn[:, [1, 2, 3, 0]])):
+        values_of = {"translation": position, "rotation": turn[:, [1, 2, 3, 0]]}
+        if node in scales:
+            values_of["scale"] = scales[node]
+        for path, values in values_of.items():
             if (values != values[0]).any():
                 channels.append({"sampler": len(samplers), "target": {"node": node, "path": path}})
                 output = document.array(values.astype(np.float32))

@@ -48,9 +48,9 @@ def _surfaces(content: Content, k: int) -> str:
     """The triangles of all bodies, with number, color, velocity and speed of the body at each triangle."""
     meshes, parts = content.shapes
     vertex, body, faces, paint, start = [], [], [], [], 0
-    colors = content.colors(k)
+    colors, there = content.colors(k), _there(content, k)
     for index, mesh in enumerate(meshes):
-        own = np.flatnonzero(parts.mesh == index)
+        own = np.flatnonzero((parts.mesh == index) & there[parts.body])
         local = mesh.vertices.astype(np.float64)[None] * parts.scale[own, None]
         local = turned(parts.turn[own, None], local) + parts.place[own, None]
         owner = parts.body[own]
@@ -87,7 +87,13 @@ def _centers(content: Content, k: int) -> str:
         "orientation": content.turn[k],
         "color": content.colors(k),
     }
-    return poly_data(content.position[k], None, arrays, {})
+    there = _there(content, k)
+    return poly_data(content.position[k][there], None, {name: values[there] for name, values in arrays.items()}, {})
+
+
+def _there(content: Content, k: int) -> np.ndarray:
+    """(n,) which bodies are present in frame k."""
+    return np.ones(content.run.count, bool) if content.present is None else content.present[k]
 
 
 def _boundaries(content: Content, k: int, see_through: bool) -> str:

@@ -21,7 +21,7 @@ SPIN = {2: ("spin",), 3: ("spin_x", "spin_y", "spin_z")}
 
 
 def write_csv(content: Content, path: Path) -> None:
-    """One row per frame and body, ordered by time; numbers have all their digits."""
+    """One row per frame and body that is present, ordered by time; numbers have all their digits."""
     run = content.run
     d = run.dimension
     columns = [*AXES[:d], *TURN[d], *(f"v{axis}" for axis in AXES[:d]), *SPIN[d]]
@@ -32,7 +32,8 @@ def write_csv(content: Content, path: Path) -> None:
             arrays = (run.positions[frame], run.orientations[frame], run.velocities[frame], run.spins[frame])
             table = np.concatenate([np.asarray(a).reshape(n, -1) for a in arrays], axis=1).tolist()
             time, step = float(run.time[frame]), int(run.step[frame])
-            yield from ((time, step, body, *values) for body, values in enumerate(table))
+            there = run.lives[frame] > 0
+            yield from ((time, step, body, *values) for body, values in enumerate(table) if there[body])
 
     _write(path, ["time", "step", "body", *columns], rows())
 
@@ -92,7 +93,14 @@ def write_npz(content: Content, path: Path) -> None:
     """All arrays of the chosen frames, the constant arrays as `world_...`, and the settings as JSON in `about`."""
     run, frames = content.run, content.frames.tolist()
     arrays: dict[str, Any] = {"time": content.time, "step": run.step[content.frames]}
-    names = {"position": run.positions, "orientation": run.orientations, "velocity": run.velocities, "spin": run.spins}
+    names: dict[str, Any] = {
+        "position": run.positions,
+        "orientation": run.orientations,
+        "velocity": run.velocities,
+        "spin": run.spins,
+    }
+    if run.changes:
+        names["life"] = run.lives
     if len(run.geometry["boundary_kind"]):
         names["boundary_pose"] = run.boundary_poses
     for name, values in names.items():

@@ -66,7 +66,11 @@ def _add_bodies(stage: Any, content: Content, codes: Floats) -> None:
     pointer = np.searchsorted(parts.body, np.arange(content.run.count + 1))
     for body in range(content.run.count):
         name = f"/run/bodies/body_{body}"
-        _move(UsdGeom.Xform.Define(stage, name), content.position[:, body], content.turn[:, body], codes)
+        xform = UsdGeom.Xform.Define(stage, name)
+        _move(xform, content.position[:, body], content.turn[:, body], codes)
+        if content.present is not None:
+            for code, there in zip(codes.tolist(), content.present[:, body].tolist()):
+                xform.GetVisibilityAttr().Set("inherited" if there else "invisible", code)
         for part in range(pointer[body], pointer[body + 1]):
             drawn = UsdGeom.Mesh.Define(stage, f"{name}/part_{part - pointer[body]}")
             drawn.GetPrim().GetReferences().AddInternalReference(f"/shape_{parts.mesh[part]}")

@@ -38,6 +38,12 @@ class Shapes2D(NamedTuple):
     round: NDArray[np.bool_]  # (n,) whether it is a disc
     inner: Floats  # (n,) radius of a disc, half of the smallest width of a polygon
 
+    def of(self, bodies: Ints) -> Shapes2D:
+        """The shapes of some bodies."""
+        pointers, vertices = _owned(self.vertex_ptr, bodies)
+        own = {name: getattr(self, name)[bodies] for name in ("kind", "radius", "round", "inner")}
+        return self._replace(**own, vertex_ptr=pointers, vertex=self.vertex[vertices])
+
 
 class Shapes3D(NamedTuple):
     """Shapes of all bodies in 3D, for kernels.
@@ -78,6 +84,14 @@ class Shapes3D(NamedTuple):
     grid_low: Floats  # (g, 3)
     grid_spacing: Floats  # (g,)
     grid_value: Floats  # float64
+
+    def of(self, bodies: Ints) -> Shapes3D:
+        """The shapes of some bodies."""
+        pointers, parts = _owned(self.part_ptr, bodies)
+        own = {name: getattr(self, name)[bodies] for name in ("round", "radius", "inner")}
+        return self._replace(
+            **own, part_ptr=pointers, shape=self.shape[parts], place=self.place[parts], turn=self.turn[parts]
+        )
 
 
 Shapes = Shapes2D | Shapes3D
@@ -247,3 +261,10 @@ def shape_table(groups: Sequence[BodyGroup], shapes: Sequence[Shape]) -> Shapes3
 
 def _pointers(counts: Sequence[int] | Ints) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _owned(pointers: Ints, bodies: Ints) -> tuple[Ints, Ints]:
+    """The pointers of some bodies, and the numbers of the rows that they own."""
+    first, count = pointers[bodies], np.diff(pointers)[bodies]
+    new = _pointers(count)
+    return new, np.repeat(first - new[:-1], count) + np.arange(new[-1])

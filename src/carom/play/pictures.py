@@ -12,7 +12,7 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..draw.camera import looking_at, upward
-from ..draw.framing import MARGIN, extent_2d, extent_3d, free_or_all
+from ..draw.framing import MARGIN, extent_2d, extent_3d, free_or_all, visible_places
 from ..draw.meshes import body_mesh
 from ..draw.raycast.visible import enclosing, placed_parts
 from ..draw.world2d import Outline, outlines
@@ -45,7 +45,7 @@ def _picture_2d(runs: Sequence[Trajectory]) -> dict[str, Any]:
         None if kind == DISC else shapes.vertex[shapes.vertex_ptr[i] : shapes.vertex_ptr[i + 1]].tolist()
         for i, kind in enumerate(shapes.kind)
     ]
-    places = np.concatenate([[run.positions[k][free] for k in _chosen(run, FRAMES_2D)] for run in runs])
+    places = np.concatenate([visible_places([run.frame(k) for k in _chosen(run, FRAMES_2D)]) for run in runs])[:, free]
     extent = extent_2d(places, shapes.radius[free], [world.boundaries], periodic)
     edge = MARGIN * float(extent.size.max())
     low, high = extent.low - edge, extent.high + edge

@@ -359,7 +359,7 @@ def _film(run: Trajectory, colors: Colors) -> dict[str, Any]:
     return {
         "steps": int(run.last.step),
         "time": run.time.tolist(),
-        "position": packed(np.asarray(run.positions[:])),
+        "position": packed(np.where(run.present[:, :, None], np.asarray(run.positions[:]), np.nan)),
         "turn": packed(np.asarray(run.orientations[:])),
         "color": packed(colors.indices(run), "u1"),
         "boundaries": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",

@@ -23,6 +23,7 @@ from ..draw.style import BLACK, CYCLE, GRAY, TIME, law_style, sheet, write
 from ..scenes import butterfly
 from ..settings import step_count
 from ..solvers.rows import Floats
+from ..stepping.stepper import Stepper
 from ..stepwise import Simulation
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, Row
@@ -59,6 +60,7 @@ def run(case: Case, duration: float = 60.0, steps: tuple[float, ...] = (0.1, 0.0
 def without_ties(law: str, duration: float) -> Floats:
     """Positions (f, 4, 2) of a run in which contacts with a predicted gap of zero, to rounding, are not active."""
     sim = Simulation(butterfly(radius=RADIUS), law, tolerance="exact")
+    assert isinstance(sim.engine, Stepper)
     sim.engine.touch = -TIE
     frames = [sim.state.position]
     for _ in range(step_count("duration", duration, sim.time_step)):

@@ -17,6 +17,7 @@ PAPERS = {
     "collapse": "The collapse of brick towers by Gauss' principle of least restraint (SIAM proceedings)",
     "laboratory": "Published laboratory experiments (docs/laboratory.md)",
     "gas": "Kinetic theory of gases and granular gases: Carnahan and Starling (1969), Henderson (1975), Haff (1983)",
+    "silo": "Discharge and wall pressure of silos: Beverloo and others (1961), Janssen (1895)",
     "carom": "Checks of this library",
 }
 SCALES = ("small", "paper")
@@ -146,8 +147,13 @@ _ENTRIES = (
           "gases:run_pressure", (17, 300), {"count": 4000, "impacts": 200.0}, {"count": 10_000, "impacts": 1000.0}),
     Entry("gas-cooling", "a granular gas cools by Haff's law: exponent and rate against kinetic theory",
           "gases:run_cooling", (5, 60), {"seeds": 4}, {"count": 8000, "seeds": 8}),
+    Entry("silo-discharge", "discharge of a silo by the width of its outlet: exponent and constants of Beverloo's law",
+          "silos:run_discharge", (120, 900), {}, {"outlets": (8.0, 10.0, 12.0, 14.0, 17.0, 20.0), "width": 60.0,
+                                                 "grains": 3600, "measure": 200.0}),
+    Entry("silo-wall-pressure", "wall pressure of a column of grains against Janssen's law",
+          "silos:run_wall_pressure", (60, 600), {}, {"width": 12.0, "grains": 2000, "seeds": 12}),
     Entry("carom-stiff-springs", "every elastic law against stiff Hertz springs, by kind of problem", "stiff_springs",
-          (60, 60)),
+          (9, 9)),
     Entry("carom-tumbling", "a T-handle tumbles freely: its flips, and what two integrators keep in a million steps",
           "tumbling", (2, 10), {"steps": 100_000}),
 )

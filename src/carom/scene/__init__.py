@@ -1,10 +1,11 @@
 """Scenes: the description of an experiment before anything moves.
 
-Shapes, boundaries and joints are listed by their own modules.
+Shapes, boundaries, joints, sources and sinks are listed by their own modules.
 """
 
-from . import boundaries, joints, shapes
+from . import boundaries, changes, joints, shapes
 from .boundaries import *  # noqa: F403
+from .changes import *  # noqa: F403
 from .joints import *  # noqa: F403
 from .model import FREE, Bodies, Material, Scene
 from .motion import FIXED, Motion, Moving, Rotating, Scripted, Table, Vibrating
@@ -24,5 +25,6 @@ __all__ = [
     "Vibrating",
 ]
 __all__ += boundaries.__all__
+__all__ += changes.__all__
 __all__ += joints.__all__
 __all__ += shapes.__all__

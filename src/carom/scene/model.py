@@ -13,6 +13,7 @@ from ..settings import ACTIVE_SETS, STEPPERS
 from ..shown import Shown, counted
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
+from .changes import Sink, Source
 from .checks import (
     FLAG,
     INERTIAS,
@@ -97,6 +98,7 @@ class Bodies:
     rotates: Annotated[bool, FLAG] = True
     name: Annotated[str, TEXT] = ""
     orientation: Annotated[Floats | Quaternion, QUATERNIONS, "[w, x, y, z], normalized", ONLY_3D] = UNTURNED  # (n, 4)
+    present: Annotated[bool, FLAG, "whether the bodies are there at the start"] = True
 
     @property
     def count(self) -> int:
@@ -139,6 +141,8 @@ class Scene(Shown):
     active_set: Annotated[str | None, Choice(ACTIVE_SETS), ACTIVE_SET_ABOUT] = None  # None: the default of the stepper
     description: Annotated[str, TEXT] = ""
     joints: Sequence[Joint] = ()
+    sources: Sequence[Source] = ()
+    sinks: Sequence[Sink] = ()
     symmetries: Sequence[Symmetry] = ()  # of the initial state; analysis.symmetry_error measures them
     parameters: Annotated[Mapping[str, Any], RECORD, "a record of how the scene was made; not read by Carom"] = field(
         default_factory=dict
@@ -166,6 +170,12 @@ class Scene(Shown):
                 name = boundary.kind.replace("_", " ")
                 out.append(Bodies(shape, place, material=boundary.material, motion=boundary.motion, name=name))
         return out
+
+    @property
+    def changes(self) -> bool:
+        """Whether bodies appear or vanish during its runs, without being asked to from Python."""
+        absent = any(not getattr(group, "present", True) for group in self.bodies)
+        return absent or bool(self.sources) or bool(self.sinks)
 
     @property
     def dimension(self) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import ProblemError, check_texts
 from ..geometry.meshes import read_mesh
-from . import boundaries, joints, motion, shapes
+from . import boundaries, changes, joints, motion, shapes
 from .boundaries import Periodic
 from .fields import fields_of
 from .model import Bodies, Material, Scene
@@ -28,6 +28,13 @@ Arrays = dict[str, NDArray[Any]]
 
 FORMAT = 4  # 4: restitution that depends on speed, drag and potential of a scene
 JOINTED_FORMAT = 5  # of scenes with joints; others are stored as before
+CHANGING_FORMAT = 6  # of scenes whose bodies appear and vanish
+# Fields of a scene that the formats before do not have, by format.
+LEFT_OUT = {
+    FORMAT: {"pairs", "joints", "sources", "sinks"},
+    JOINTED_FORMAT: {"pairs", "sources", "sinks"},
+    CHANGING_FORMAT: {"pairs"},
+}
 INLINE = 16  # arrays of up to this many numbers stand in meta: JSON keeps the bits of a float64
 CLASSES: dict[str, type] = {
     c.__name__: c
@@ -35,6 +42,7 @@ CLASSES: dict[str, type] = {
         *(Bodies, Material, Part, Periodic, Symmetry),
         *(*shapes.KINDS.values(), *boundaries.KINDS.values(), *motion.KINDS.values()),
         *joints.KINDS.values(),
+        *(changes.Source, changes.Sink),
     )
 }
 ABSENT = object()
@@ -43,12 +51,13 @@ ABSENT = object()
 def pack(scene: Scene) -> tuple[dict[str, Any], Arrays]:
     """`(meta, arrays)`: meta is made of dicts, lists, text and numbers only; arrays are named by their path."""
     to = _Writer()
-    left_out = {"pairs"} if scene.joints else {"pairs", "joints"}
+    form = CHANGING_FORMAT if scene.changes else JOINTED_FORMAT if scene.joints else FORMAT
+    left_out = LEFT_OUT[form]
     meta = {f.name: to.any(getattr(scene, f.name), f.name) for f in dataclasses.fields(Scene) if f.name not in left_out}
     meta["pairs"] = [
         {"between": list(names), "coefficients": to.any(dict(v), "pairs")} for names, v in scene.pairs.items()
     ]
-    return {"format": JOINTED_FORMAT if scene.joints else FORMAT, **meta, "not_stored": to.not_stored}, to.arrays
+    return {"format": form, **meta, "not_stored": to.not_stored}, to.arrays
 
 
 def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: Scene | None = None) -> Scene:
@@ -57,7 +66,7 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
     `scene` must then agree in everything that was stored. Without it a motion that could not be stored is refused,
     because its owner would not move; a force that could not be stored becomes None.
     """
-    if meta.get("format") not in (FORMAT, JOINTED_FORMAT):
+    if meta.get("format") not in tuple(LEFT_OUT):
         raise ProblemError("scene.format", meta.get("format"), f"{FORMAT}: the format of this version of Carom")
     if scene is not None:
         if not agrees(scene, meta, arrays):
@@ -65,7 +74,7 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
         return scene
     check_texts("scene", meta)
     read = _Reader(arrays)
-    left_out = {"pairs"} if meta["format"] == JOINTED_FORMAT else {"pairs", "joints"}
+    left_out = LEFT_OUT[meta["format"]]
     names = [f.name for f in dataclasses.fields(Scene) if f.name not in left_out]
     values = {name: read.any(meta[name], name) for name in names}
     pairs = {(p["between"][0], p["between"][1]): read.any(p["coefficients"], "pairs") for p in meta["pairs"]}
@@ -76,8 +85,9 @@ def unpack(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], scene: S
 
 def _check_objects(scene: Scene) -> None:
     """Refuses lists of a stored scene that hold something else; the build checks the values of the objects."""
-    kinds = (("boundaries", boundaries.Boundary), ("joints", joints.Joint), ("symmetries", Symmetry))
-    for name, kind in (("bodies", Bodies), *kinds):
+    kinds: dict[str, type] = {"bodies": Bodies, "boundaries": boundaries.Boundary, "joints": joints.Joint}
+    kinds |= {"sources": changes.Source, "sinks": changes.Sink, "symmetries": Symmetry}
+    for name, kind in kinds.items():
         found = getattr(scene, name)
         if not isinstance(found, tuple):
             raise ProblemError(f"scene.{name}", found, "a list")
@@ -143,6 +153,8 @@ class _Writer:
         declared, out = fields_of(type(value)), {}
         for field in dataclasses.fields(value):
             item = getattr(value, field.name)
+            if field.name == "present" and item is True:
+                continue  # files of scenes that do not change stay as they were
             dtype = declared[field.name].check.dtype if field.name in declared else None
             if dtype is not None and item is not None:
                 item = np.asarray(item, dtype=dtype)

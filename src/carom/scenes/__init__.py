@@ -20,6 +20,7 @@ from .balls import (
 )
 from .bricks import from_tower
 from .drum import butterfly, drop, energy_drum, gas, splash
+from .flows import gun, hopper
 from .granular import granular_wave, granular_wave_2d, maxwells_demon, vibrated_layer
 from .mechanisms import (
     arm_strikes_balls,
@@ -106,6 +107,15 @@ SCENES_2D: dict[str, Entry] = {
     ),
     "sliding_block": Entry(sliding_block, "a block slides on a plane until friction stops it", lambda p: 1),
     "rolling_disc": Entry(rolling_disc, "a disc slides on a plane until it rolls", lambda p: 1),
+    "hopper": Entry(
+        hopper,
+        "a source fills a hopper, which then drains",
+        lambda p: p["grains"],
+        {"grains": 40, "fill": 0.8, "drain": 1.2},
+    ),
+    "gun": Entry(
+        gun, "a gun fires at a wall of bricks", lambda p: 2 + p["rows"] * p["columns"], {"rows": 3, "shots": 3}
+    ),
     "cradle_on_rods": Entry(cradle_on_rods, "Newton's cradle of balls that swing on rods", lambda p: p["balls"]),
     "cradle_on_strings": Entry(cradle_on_strings, "Newton's cradle of balls on strings", lambda p: p["balls"]),
     "double_pendulum": Entry(double_pendulum, "a double pendulum swings against a wall", lambda p: 2),

@@ -57,6 +57,8 @@ VIEWS: dict[str, Callable[[Scene], View]] = {
     "repose": lambda s: View(color="depth", camera="azimuth=-70,elevation=18"),
     "granular_wave": lambda s: View(at=s.parameters["settle"] + 2.0 * s.step, camera="elevation=10", color="speed"),
     "granular_wave_2d": lambda s: View(color="speed"),
+    "hopper": lambda s: View(at=s.parameters["fill"] + 1.0, color="speed"),
+    "gun": lambda s: View(at=1.1, color="group"),
     "cradle_on_rods": lambda s: View(at=2.3, color="body"),
     "cradle_on_strings": lambda s: View(at=2.3, color="body"),
     "cradle_on_strings_3d": lambda s: View(at=2.3, color="body", camera="azimuth=-60,elevation=12"),

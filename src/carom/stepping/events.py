@@ -3,7 +3,8 @@
 An impact is one row per contact and application of the law. Resting contact is summed from step to step, and becomes
 one row per contact and period of rest: a period ends when the contact has not been held for more than PAUSE steps.
 Removal of overlap that takes its energy from the motion of an island slows its bodies: these changes of momentum are
-rows of the kind "correction", one per body and period. Together with gravity, the rows explain the momentum of every
+rows of the kind "correction", one per body and period. A body that appears brings momentum, and one that vanishes takes
+it away: rows of the kinds "appearance" and "removal". Together with gravity, the rows explain the momentum of every
 body.
 
 Kernels keep events as rows of float64 numbers; `as_events` makes the table that users see.
@@ -22,13 +23,14 @@ from ..geometry.vectors import Vec3
 from ..kernels import kernel, lean
 from ..problem.assemble import tangents_of
 from ..solvers.rows import Floats, Ints
-from ..world import World
+from ..world import State, World
 from .report import FRICTION_SHAPE, ContactImpulses, RestLog, StageImpulses, StepReport, Stretch
 from .resting import FEATURE_BITS, _slot, put_keys
 
-KINDS = ("impact", "rest", "correction")
-IMPACT, REST, CORRECTION = range(3)
-NOBODY = -(2**31)  # `second` of a correction: the momentum goes to no other body
+KINDS = ("impact", "rest", "correction", "appearance", "removal")
+IMPACT, REST, CORRECTION, APPEARANCE, REMOVAL = range(5)
+SUMMED_KINDS = 3  # the first kinds, of which weak events are summed where the budget does not allow to list them
+NOBODY = -(2**31)  # `second` of the kinds from correction on: the momentum goes to no other body
 PAUSE = 3  # steps without an impulse after which a period of rest has ended; held contacts of a pile come and go
 SWEEP = 32  # steps between two searches for periods that have ended
 
@@ -62,7 +64,9 @@ def event_table(dimension: int) -> np.dtype[Any]:
             ("separation", np.float64),  # normal speed after it, positive if they separate
             ("normal_impulse", np.float64),
             ("tangent_impulse", np.float64, FRICTION_SHAPE[dimension]),
-            ("energy", np.float64),  # kinetic energy that the impact has lost at this contact
+            # Kinetic energy that the impact has lost at this contact; kinetic and potential energy of a body that
+            # vanishes, and minus that of one that appears.
+            ("energy", np.float64),
             ("duration", np.float64),  # time for which resting contact was held; 0 for impacts
             ("kind", np.int8),  # index into KINDS
             ("status", np.int8),  # of the law; index into `report.STATUSES`
@@ -134,6 +138,8 @@ class EventLog:
     def add(self, stretch: Stretch) -> None:
         """Adds the events of one or more steps."""
         number = stretch.states[-1].step
+        if stretch.changes is not None and len(stretch.changes):
+            self.rows.append(stretch.changes)
         if stretch.resting is not None:
             self._add_quiet(stretch.resting, stretch.states[0].step)
         elif isinstance(stretch.report, StepReport):
@@ -239,6 +245,24 @@ class EventLog:
 
 def _book(size: int) -> Book:
     return Book(np.empty(size, np.int64), np.empty((size, REST_COLUMNS)), np.full(2 * size, -1, np.int64))
+
+
+def change_rows(world: World, state: State, bodies: Ints, kind: int) -> Floats:
+    """The rows of bodies that appear in a state, or vanish from it, before its next step."""
+    dim, out = world.dimension, np.zeros((len(bodies), COLUMNS))
+    out[:, TIME], out[:, STEP], out[:, EMITTED] = state.time, state.step + 1, state.step + 1
+    out[:, BODY], out[:, OTHER], out[:, KIND] = bodies, NOBODY, kind
+    mass, velocity, place = world.mass[bodies], state.velocity[bodies], state.position[bodies]
+    sign = 1.0 if kind == REMOVAL else -1.0  # an impulse acts on `first` with opposite sign
+    impulse = sign * mass[:, None] * velocity[:, :dim]
+    size = np.linalg.norm(impulse, axis=1)
+    moving = size > 0.0
+    out[moving, DIRECTION : DIRECTION + dim] = impulse[moving] / size[moving, None]
+    out[:, IMPULSE : IMPULSE + dim], out[:, PLACE : PLACE + dim] = impulse, place
+    turning = 0.5 * (world.masses.inertia[bodies] * velocity[:, dim:] ** 2).sum(axis=1) if world.turns else 0.0
+    energy = 0.5 * mass * (velocity[:, :dim] ** 2).sum(axis=1) + turning - mass * (place @ world.gravity)
+    out[:, ENERGY] = sign * energy
+    return out
 
 
 def impact_rows(report: StepReport, number: int) -> Floats:

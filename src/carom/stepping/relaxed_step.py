@@ -345,7 +345,8 @@ def _relax(relaxed, fixed, table, keys, warm_start, scratch, course):
             return True, depth, residual
         gain *= 1.0 + 2.0 * (limits.lift + limits.gain)  # the kinetic energy of the bound falls as well
         root = work * work - 2.0 * square * gain
-        if attempt and root >= 0.0 and work > 0.0:
+        # More than all of them cannot be taken back: gain and impulses are then rounding errors.
+        if attempt and root >= 0.0 and work > 0.0 and 2.0 * gain <= work + np.sqrt(root):
             part = 2.0 * gain / (work + np.sqrt(root))
             scale_impulses(axes.linear, bodies, records, course.velocity, masses, h, part)
             return True, depth, residual

@@ -176,6 +176,7 @@ class Stretch(NamedTuple):
     rows: Sequence[tuple[Any, ...]]
     report: Any  # a StepReport, or that of another engine
     resting: RestLog | None = None  # contacts at rest in all steps, where the report has those of the last step only
+    changes: Floats | None = None  # rows of events: bodies that appeared or vanished before the steps
 
 
 @dataclass(slots=True, eq=False)
@@ -332,6 +333,8 @@ def totals(world: World, state: State) -> Floats:
     The shape is (5,) in 2D and (8,) in 3D. The zero of the potential energy of gravity is at the origin; the
     potential of a force is added where the scene has one.
     """
+    if not world.count:  # all bodies are absent
+        return np.zeros(5 if world.dimension == 2 else 8)
     inertia, position, velocity = world.masses.inertia, state.position, state.velocity
     masses = (world.mass, inertia, world.free, world.gravity)
     if world.dimension == 2:

@@ -237,6 +237,8 @@ class Substepped(DriftSafe):
             if push > 0.0 or root < 0.0 or work <= 0.0:
                 return False
             part = 2.0 * gain / (work + np.sqrt(root))
+            if part > 1.0:  # more than all of them cannot be taken back: gain and impulses are rounding errors
+                return False
             scale_impulses(self.axes.linear, bodies, records, velocity, world.masses, h, part)
         report.relaxed = max(report.relaxed, residual / report.scale if report.scale > 0.0 else 0.0)
         report.deepest = max(depth, report.overlap)

@@ -41,6 +41,8 @@ def state_hash(state: State) -> str:
     digest = hashlib.sha256(int(state.step).to_bytes(8, "little", signed=True))
     for array in (state.position, state.orientation, state.velocity):
         digest.update(np.ascontiguousarray(array, dtype="<f8").data)
+    if state.life is not None:
+        digest.update(np.ascontiguousarray(state.life, dtype="<i4").data)
     return digest.hexdigest()
 
 
@@ -77,7 +79,7 @@ class Checkpoints:
         target = self.group[str(slot)]
         for name, array in _arrays(state).items():
             target[name].write_direct(np.ascontiguousarray(array, dtype=np.float64))
-        packed = pack_memory(memory)
+        packed = pack_memory(memory if state.life is None else {**memory, "life": state.life})
         self._room(target, len(packed))[: len(packed)] = packed
         records[slot] = (
             records["serial"].max() + 1,
@@ -134,12 +136,18 @@ def load(group: h5py.Group) -> tuple[State, Memory, Any]:
     """State, memory and record of the current checkpoint. Raises ValueError if a checksum does not match."""
     record, source = current(group)
     turn = "angle" if "angle" in source else "orientation"
-    arrays = [source[name][()] for name in ("position", turn, "velocity")]
-    state = State(float(record["time"]), int(record["step"]), *arrays)
+    place, turned, velocity = (source[name][()] for name in ("position", turn, "velocity"))
     packed = source["memory"][: int(record["memory"])]
-    if state_hash(state).encode() != record["state_hash"] or zlib.crc32(packed.data) != record["memory_crc"]:
+    if zlib.crc32(packed.data) != record["memory_crc"]:
         raise ValueError("the checksum of the checkpoint does not match")
-    return state, unpack_memory(packed), record
+    memory = unpack_memory(packed)
+    life = memory.get("life")
+    if life is not None and (life.shape != place.shape[:1] or life.dtype != np.int32):
+        raise ValueError("the presence of bodies in its checkpoint is damaged")
+    state = State(float(record["time"]), int(record["step"]), place, turned, velocity, life)
+    if state_hash(state).encode() != record["state_hash"]:
+        raise ValueError("the checksum of the checkpoint does not match")
+    return state, memory, record
 
 
 def pack_memory(memory: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:

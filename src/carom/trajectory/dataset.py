@@ -41,6 +41,8 @@ def dataset_of(run: Trajectory) -> Any:
         "kinetic": (("time",), run.kinetic, "kinetic energy of the free bodies", "mass*length^2/time^2"),
         "potential": (("time",), run.potential, "potential energy of the free bodies", "mass*length^2/time^2"),
     }
+    if run.changes:
+        variables["life"] = (body, run.lives, "m > 0: present for the m-th time; -m: absent after m times", "1")
     if d == 2:
         variables["angle"] = (body, run.orientations, "angle, not reduced modulo 2 pi", "radian")
     else:

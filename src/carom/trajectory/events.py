@@ -123,7 +123,10 @@ class Ledger:
         for part in np.split(rows, bounds):
             room = max(self.allowed(int(part[0, EMITTED])) - self.listed, 0)
             if room < len(part):
-                part = self._strongest(part, room)
+                summed = part[:, rows_of.KIND] < rows_of.SUMMED_KINDS  # appearances and removals are always listed
+                room = max(room - int((~summed).sum()), 0)
+                if room < summed.sum():
+                    part = np.concatenate([part[~summed], self._strongest(part[summed], room)])
             self.listed += len(part)
             parts.append(part)
         return np.concatenate(parts)
@@ -178,7 +181,7 @@ def _counter(memory: dict[str, NDArray[Any]]) -> Ints:
 def check_rows(stored: NDArray[Any], bodies: int, boundaries: int, last: State) -> None:
     """Raises ValueError unless the rows can be events of a run with `bodies` bodies up to the state `last`."""
     first, second, kind = stored["first"], stored["second"], stored["kind"]
-    known = ((second >= -boundaries) & (second < bodies)) | ((second == NOBODY) & (kind == KINDS.index("correction")))
+    known = ((second >= -boundaries) & (second < bodies)) | ((second == NOBODY) & (kind >= rows_of.CORRECTION))
     good = (first >= 0) & (first < bodies) & known & (kind >= 0) & (kind < len(KINDS))
     good &= (stored["status"] >= 0) & (stored["status"] < len(STATUSES)) & (stored["step"] >= 0)
     good &= stored["step"] <= last.step
@@ -226,10 +229,10 @@ def impulses_between(events: Events, begin: int, end: int, step: float) -> Conta
     """The impulses of the steps after `begin` up to `end`; of a longer period of rest the share of these steps."""
     whole = np.asarray(events)
     first = np.floor(whole["time"] / step + STEP_ROUNDING).astype(np.int64)  # the step before the one of the beginning
-    lasting = (whole["kind"] != KINDS.index("impact")) & (whole["step"] - first > 0)
+    lasting = np.isin(whole["kind"], (rows_of.REST, rows_of.CORRECTION)) & (whole["step"] - first > 0)
     first = np.where(lasting, first, whole["step"] - 1)
     common = np.minimum(whole["step"], end) - np.maximum(first, begin)
-    chosen = common > 0
+    chosen = (common > 0) & (whole["kind"] < rows_of.SUMMED_KINDS)  # others are no impulses of contacts
     some, share = whole[chosen], common[chosen] / (whole["step"] - first)[chosen]
     tangent = some["tangent_impulse"] * (share if some["tangent_impulse"].ndim == 1 else share[:, None])
     return ContactImpulses(
@@ -258,6 +261,11 @@ class Events(np.ndarray):
     def rests(self) -> Events:
         """The periods of resting contact alone."""
         return self[np.asarray(self["kind"]) == KINDS.index("rest")]
+
+    @property
+    def changes(self) -> Events:
+        """The appearances and removals of bodies alone."""
+        return cast("Events", self[np.asarray(self["kind"]) >= rows_of.APPEARANCE])
 
     def momentum(self, count: int) -> Floats:
         """(count, D) momentum that the events have given to each of `count` bodies."""

@@ -170,6 +170,8 @@ def _create_frames(group: h5py.Group, world: World, state: State, settings: Sett
     Series.create(group, "position", state.position.shape, np.float64, count)
     Series.create(group, ORIENTATION[dim], state.orientation.shape, np.float64, count)
     Series.create(group, "velocity", state.velocity.shape, np.float64, count)
+    if state.life is not None:
+        Series.create(group, "life", state.life.shape, np.int32, count)
     if moving(world):
         row = (len(world.boundary_motions), velocity_components(dim))
         Series.create(group, "boundary_pose", row, np.float64, count)
@@ -307,7 +309,9 @@ def _check_tables(file: h5py.File) -> None:
     rows |= {"step": (), "time": ()}
     if "boundary_pose" in frames:
         rows["boundary_pose"] = (len(file["world/boundary_kind"]), velocity_components(dimension))
-    kinds = {"step": np.dtype(np.int64)}
+    if "life" in frames:
+        rows["life"] = slot["position"].shape[:1]
+    kinds = {"step": np.dtype(np.int64), "life": np.dtype(np.int32)}
     for name in frames:
         wanted = (int(record["frames"]), *rows[name])
         if frames[name].shape != wanted or frames[name].dtype != kinds.get(name, np.dtype(np.float64)):

@@ -201,6 +201,26 @@ class Trajectory(Shown):
         return self._lazy("frames/velocity", SPINS[dim])
 
     @property
+    def changes(self) -> bool:
+        """Whether bodies may appear and vanish during the run."""
+        return "life" in self._file["frames"]
+
+    @property
+    def lives(self) -> LazyArray | NDArray[np.int32]:
+        """(k, n) which bodies are present: m > 0 for the m-th time, -m for absent after m times.
+
+        Absent bodies stay where they were last, or where they were declared, at velocity 0.
+        """
+        if self.changes:
+            return self._lazy("frames/life")
+        return np.broadcast_to(np.int32(1), (len(self), self.count))
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """(k, n) whether each body is present in each frame."""
+        return np.asarray(self.lives) > 0
+
+    @property
     def boundary_poses(self) -> LazyArray | Floats:
         """(k, w, 3) displacement and rotation of each boundary since time 0, about its center; in 3D (k, w, 6)."""
         if "boundary_pose" in self._file["frames"]:
@@ -215,7 +235,8 @@ class Trajectory(Shown):
         with self._reading():
             group = self._file["frames"]
             arrays = (group["position"][i], group[ORIENTATION[self.dimension]][i], group["velocity"][i])
-        return State(float(self.time[i]), int(self.step[i]), *arrays)
+            life = group["life"][i] if self.changes else None
+        return State(float(self.time[i]), int(self.step[i]), *arrays, life)
 
     def frames(self) -> Iterator[State]:
         """The states of all frames, one at a time."""

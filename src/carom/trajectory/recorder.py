@@ -128,6 +128,8 @@ class Recorder:
             settings = replace(settings, steps=steps)
             extend_file(safe, file, settings)
         state, memory, _ = load(file["checkpoint"])
+        if ("life" in file["frames"]) != (state.life is not None):
+            raise ValueError("frames and checkpoint do not agree on whether bodies appear and vanish")
         if "events" in file:
             check_memory(memory, len(file["events"]), len(state.position), len(file["world/boundary_kind"]), state)
         # The world is needed only for the poses of moving boundaries.
@@ -141,6 +143,8 @@ class Recorder:
         for name in ("step", "time", "position", "velocity"):
             self._frames[name].append(getattr(state, name))
         self._frames[ORIENTATION[state.position.shape[1]]].append(state.orientation)
+        if "life" in self._frames:
+            self._frames["life"].append(state.life)
         if "boundary_pose" in self._frames:
             assert self._world is not None
             self._frames["boundary_pose"].append(boundary_poses(self._world, state.time))

@@ -90,6 +90,10 @@ def render(
     if camera is None:
         extent = extent_3d(world, [state], scene)
         camera = looking_at(extent.centers, extent.radii, upward(world.gravity))
+    if state.life is not None:
+        there = np.flatnonzero(state.present)
+        part = render(world.of(there, state), state.of(there), colors[there], camera, look, scene, kept)
+        return replace(part, body=np.where(part.body >= 0, np.append(there, -1)[part.body], -1))
     walls = boundaries._replace(velocity=np.zeros((0, 6)))  # the speed of a boundary is not seen
     stage = (repr(look).encode(), *_bits(camera), *(part.tobytes() for part in walls))
     state = _rounded(state, camera)

@@ -167,12 +167,13 @@ class Bodies:
         self._names = [f"{name}/bodies{k}" for k in range(len(self._batches))]
         self._handles: list[Any] = []
         self._pose: tuple[Floats, Floats] | None = None  # positions on the page and orientations that are shown
+        self._present: np.ndarray | None = None  # (n,) which bodies are there; None for all
         self._faint = False
 
     def show(self, frame: Frame, colors: Bytes) -> None:
         """Moves and colors all bodies. `colors` (n, 3): sRGB bytes, one per body."""
         position = self._layout.placed(frame.position, self._number)
-        self._pose = position, frame.orientation
+        self._pose, self._present = (position, frame.orientation), frame.present
         if not self._handles:
             self._handles = [None] * len(self._batches)
         for k, batch in enumerate(self._batches):
@@ -184,8 +185,9 @@ class Bodies:
     def _show_points(self, k: int, batch: Batch, position: Floats, colors: Bytes) -> None:
         assert batch.scale is not None
         size = float(self._layout.scale * batch.scale[0])
-        place = (position[batch.body] + batch.lift * size * self._lamp).astype(np.float32)
-        paint = colors[batch.body]
+        bodies = batch.body if self._present is None else batch.body[self._present[batch.body]]
+        place = (position[bodies] + batch.lift * size * self._lamp).astype(np.float32)
+        paint = colors[bodies]
         if batch.shade != 1.0:
             paint = (batch.shade * paint).astype(np.uint8)
         if self._handles[k] is not None:
@@ -213,6 +215,13 @@ class Bodies:
             handle.batched_wxyzs = turn
         if not batch.belt:
             handle.batched_colors = paint
+        if self._present is not None:
+            handle.batched_scales = self._sizes(batch).astype(np.float32)
+
+    def _sizes(self, batch: Batch) -> Floats:
+        """Scales (k,) of the instances on the page; 0 for bodies that are absent."""
+        own = np.ones(len(batch.body)) if batch.scale is None else batch.scale
+        return self._layout.scale * (own if self._present is None else own * self._present[batch.body])
 
     def hit(self, ray: Floats) -> tuple[float, int]:
         """Distance and number of the first body that a ray (2, 3) meets; infinity and -1 if it meets none."""
@@ -220,7 +229,9 @@ class Bodies:
         for batch in self._batches if self._pose is not None else ():
             assert self._pose is not None
             place, turn = _posed(batch, *self._pose, self._layout.scale)
-            size = self._layout.scale * (np.ones(len(batch.body)) if batch.scale is None else batch.scale)
+            size = self._sizes(batch)
+            if not size.any():
+                continue
             distance, number = first_hit(batch.mesh, place, turn, size, ray)
             if distance < best[0]:
                 best = (distance, int(batch.body[number]))
@@ -237,13 +248,12 @@ class Bodies:
     def _added(self, name: str, batch: Batch, place: Floats, turn: Floats | None, paint: Bytes) -> Any:
         assert batch.mesh is not None
         count = len(batch.body)
-        scales = np.ones(count) if batch.scale is None else batch.scale
         return self._server.scene.add_batched_meshes_simple(
             name,
             *batch.mesh,
             np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (count, 1)) if turn is None else turn,
             place,
-            batched_scales=(self._layout.scale * scales).astype(np.float32),
+            batched_scales=self._sizes(batch).astype(np.float32),
             batched_colors=paint[0] if batch.belt else paint,
             lod="off",
             opacity=GLASS if batch.glass else None,

@@ -16,7 +16,7 @@ from ...geometry import rotations
 from ...solvers.rows import Floats
 from ...world import PLANE, Boundaries
 from ..camera import FIELD, level_axes, looking_at, upward
-from ..framing import Extent, extent_2d, extent_3d, free_or_all
+from ..framing import Extent, extent_2d, extent_3d, free_or_all, visible_places
 from ..framing import united as united_extents
 from .player import nice
 from .runs import Frames
@@ -138,7 +138,7 @@ def box_of(frames: Frames) -> Box:
         level = (found.kind == PLANE) & (found.axis @ up > 0.999)
         return Box3D(extent.centers, extent.radii, up, float((found.point[level] @ up).max(initial=-np.inf)))
     free = free_or_all(np.asarray(run.geometry["free"], dtype=bool))
-    places = np.stack([frames.at(i).position[free] for i in chosen])
+    places = visible_places([run.frame(i) for i in chosen])[:, free]
     try:
         periodic = run.world.periodic
     except ProblemError:  # the scene contains a Python function, which a file does not store

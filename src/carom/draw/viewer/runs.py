@@ -29,6 +29,7 @@ class Frame(NamedTuple):
     position: Floats  # (n, D)
     orientation: Floats  # (n,) angles, or (n, 4) quaternions
     boundaries: Floats  # (w, 3), in 3D (w, 6): translation and rotation of each boundary
+    present: np.ndarray | None = None  # (n,) which bodies are there; None for all, all the time
 
 
 class Frames:
@@ -72,7 +73,9 @@ class Frames:
 
     def _read(self, i: int) -> Frame:
         run = self.run
-        return Frame(i, float(run.time[i]), run.positions[i], run.orientations[i], np.asarray(run.boundary_poses[i]))
+        present = run.lives[i] > 0 if run.changes else None
+        walls = np.asarray(run.boundary_poses[i])
+        return Frame(i, float(run.time[i]), run.positions[i], run.orientations[i], walls, present)
 
     def _keep(self, frame: Frame) -> Frame:
         self._kept[frame.number] = frame

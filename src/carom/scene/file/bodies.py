@@ -31,7 +31,7 @@ from ..shapes import (
     shape_fields,
     with_orientation,
 )
-from .generators import GENERATORS, RADIUS, Chance, ChoiceRadius, Copies, Generator, NormalRadius, UniformRadius
+from .generators import GENERATORS, RADIUS, Chance, ChoiceRadius, Copies, Generator, NormalRadius, Pool, UniformRadius
 
 MOST_BODIES = 4_000_000  # in all tables of a file: a typing error should not ask for more memory than there is
 EXTRA = {**ROTATION, "template": Field(FLAG, False, "not part of the scene, only of its copies")}
@@ -145,7 +145,9 @@ def placed(group: Group, path: str, where: Where) -> Bodies:
             count, extra.kind, extra.speed, extra.no_drift, chance("velocity"), position.shape[1]
         )
         velocity = velocity + drawn
-    return replace(bodies, shape=shape, position=position, velocity=velocity, angle=angle, orientation=turned)
+    present = bodies.present and not isinstance(generator, Pool)
+    made: dict[str, Any] = {"position": position, "velocity": velocity, "angle": angle, "orientation": turned}
+    return replace(bodies, shape=shape, present=present, **made)
 
 
 def _convex(shape: Shape, path: str) -> Shape:

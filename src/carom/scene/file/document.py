@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from ...errors import ProblemError
 from ..boundaries import BOUNDARY, KINDS, Boundary, Periodic
+from ..changes import Sink, Source
 from ..checks import NOT_NEGATIVE, RESTITUTION, TEXT, Check, Choice, ListOf, Refused, Schema, Where, refuse
 from ..fields import ONLY_3D, Field, TableOf, construct, fields_of, properties, read_fields, reference
 from ..joints import JOINT
@@ -96,6 +97,8 @@ DOCUMENT = {
     "boundaries": _tables("boundaries", BOUNDARY),
     "periodic": Field(TableOf(Periodic), None),
     "joints": _tables("joints", JOINT),
+    "sources": _tables("sources", TableOf(Source)),
+    "sinks": _tables("sinks", TableOf(Sink)),
     "symmetries": _tables("symmetries", TableOf(Symmetry)),
 }
 
@@ -176,6 +179,8 @@ def scene_of(document: Mapping[str, Any], default_name: str = "scene", folder: s
         materials=materials,
         pairs={(pair.between[0], pair.between[1]): pair.values for pair in pairs},
         joints=found.get("joints", ()),
+        sources=found.get("sources", ()),
+        sinks=found.get("sinks", ()),
         symmetries=found.get("symmetries", ()),
         **{**head, "name": head["name"] or default_name},
     )
@@ -229,7 +234,7 @@ def scene_schema() -> Schema:
     """The JSON schema of TOML scenes, for editors that check and complete them."""
     tables: dict[str, Schema] = {"Scene": properties(_SceneTable.fields), **schema_tables()}
     tables["Part"] = properties({**shape_fields(), **fields_of(Part), **ROTATION}, shape={"enum": list(SHAPES)})
-    for owner in (Material, Pair, Periodic, Symmetry, Rotation, RandomVelocity, Round, Copies):
+    for owner in (Material, Pair, Periodic, Symmetry, Source, Sink, Rotation, RandomVelocity, Round, Copies):
         tables |= TableOf(owner).tables()
     for kinds in (BOUNDARY, JOINT, MOTION, RADIUS):
         tables |= kinds.tables()

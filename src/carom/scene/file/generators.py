@@ -255,6 +255,18 @@ class RandomPour(Generator):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pool(Generator):
+    """Bodies that are absent at the start, for a source or a program to make appear."""
+
+    kind: ClassVar[str] = "pool"
+    count: Annotated[int, COUNT]
+    point: Annotated[Vector | None, POINT, "where pictures would show them; the origin by default"] = None
+
+    def places(self, size: layout.Reach, where: Where, path: str) -> Floats:
+        return np.tile(np.array(self.point or origin(where), np.float64), (self.count, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Chain(Generator):
     """A straight line of bodies; neighbors touch, or leave a gap."""
 
@@ -362,4 +374,4 @@ def origin(where: Where) -> Vector:
     return (0.0,) * (where.dimension or 2)
 
 
-GENERATORS = {c.kind: c for c in (Grid, HexGrid, RandomPour, Chain, Rack, Ring)}
+GENERATORS = {c.kind: c for c in (Grid, HexGrid, RandomPour, Chain, Rack, Ring, Pool)}

@@ -75,6 +75,8 @@ def scene_document(scene: Scene, folder: str | Path = ".") -> dict[str, Any]:
         ],
         "periodic": None if scene.periodic is None else _table(scene.periodic, d),
         "joints": [{"kind": j.kind, **_joint(_table(j, d))} for j in scene.joints],
+        "sources": [_table(s, d) for s in scene.sources],
+        "sinks": [_table(s, d) for s in scene.sinks],
         "symmetries": [_table(s, d) for s in scene.symmetries],
     }
     return {key: value for key, value in document.items() if value}
