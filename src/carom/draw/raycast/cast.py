@@ -225,10 +225,10 @@ def _distance(grid: DistanceGrid, p: Vec3) -> float:
 
 
 @kernel
-def mesh(ray: Ray, grid: DistanceGrid) -> Hit:
+def mesh(ray: Ray, grid: DistanceGrid, full: bool) -> Hit:
     """The zero level of a signed distance grid, which is the surface that contact detection uses for a mesh.
 
-    Sphere tracing finds the first point inside; bisection then locates the surface.
+    Sphere tracing finds the first point inside; bisection then locates the surface. The normal is computed if `full`.
     """
     h = 0.5 * grid.spacing * Vec3(grid.nx - 1.0, grid.ny - 1.0, grid.nz - 1.0)
     middle = Ray(ray.origin - grid.low - h, ray.way)  # from the middle of the grid
@@ -256,6 +256,8 @@ def mesh(ray: Ray, grid: DistanceGrid) -> Hit:
             t = half
         else:
             last = half
+    if not full:
+        return Hit(t, MISS.normal, 0) if t > 0.0 else MISS
     # Differences over a whole cell hide the facets of the grid.
     p, e = _at(ray, t), grid.spacing
     x, y, z = Vec3(e, 0.0, 0.0), Vec3(0.0, e, 0.0), Vec3(0.0, 0.0, e)
