@@ -167,6 +167,10 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
         lowest, highest = _across(dot(place, up), depth, reach, rays.parallel)
         low, high = _across_box(y, z, along_column, forward, box.half, rays.parallel)
         top, bottom = _pixels(-min(highest, high), -max(lowest, low), rays.scale, rays.rows)  # rows run down
+        if kind == MESH and rays.parallel:
+            eye_of = cast.Ray(origin, forward)
+            _fill_coarsely(rays, eye_of, along_row, along_column, grid, (top, bottom, first, last), out.depth)
+            continue
         lo, hi = shapes.face_ptr[f], shapes.face_ptr[f + 1]
         for i in range(top, bottom + 1):
             b = (0.5 * rays.rows - i - 0.5) / rays.scale
@@ -181,7 +185,7 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                 elif kind != MESH:
                     hit = cast.sized(kind, size, ray)
                 else:
-                    hit = cast.mesh(ray, grid, full)
+                    hit = cast.mesh(ray, grid, full, out.depth[i, j])
                 if hit.time < out.depth[i, j]:
                     out.depth[i, j] = hit.time
                     if full:
@@ -189,6 +193,37 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                         normal = to_world(m, hit.normal)
                         for k in range(3):
                             out.normal[i, j, k] = normal[k]
+
+
+@lean
+def _fill_coarsely(
+    rays: Rays,
+    eye: cast.Ray,
+    along_row: Vec3,
+    along_column: Vec3,
+    grid: DistanceGrid,
+    pixels: tuple[int, int, int, int],
+    depth: NDArray[np.float32],
+) -> None:
+    """Adds a mesh to a shadow map with one ray for 2 x 2 pixels: a ray through a grid costs several others.
+
+    Light is measured above surfaces by more than the depth changes within such pixels (`light.above`).
+    """
+    top, bottom, first, last = pixels
+    for i in range(top - top % 2, bottom + 1, 2):
+        b = (0.5 * rays.rows - i - 1.0) / rays.scale
+        for j in range(first - first % 2, last + 1, 2):
+            high, wide = min(i + 2, rays.rows), min(j + 2, rays.columns)
+            farthest = depth[i, j]
+            for u in range(i, high):
+                for v in range(j, wide):
+                    farthest = max(farthest, depth[u, v])
+            a = (j + 1.0 - 0.5 * rays.columns) / rays.scale
+            ray = cast.Ray(eye.origin + a * along_row + b * along_column, eye.way)
+            time = cast.mesh(ray, grid, False, farthest).time
+            for u in range(i, high):
+                for v in range(j, wide):
+                    depth[u, v] = min(depth[u, v], time)
 
 
 # ---- bodies that enclose others
