@@ -161,9 +161,9 @@ def simulate(
     the time of the end nevertheless. `progress` is called with a `Progress` about ten times per second; True shows a
     bar on the standard error stream.
 
-    `events` says which impacts and periods of resting contact are recorded (`Trajectory.events`): "budget", the
-    default, lists them within a fifth of the size of the file and sums the weakest ones beyond; "all"; "none". With
-    `impulses` all are recorded, and periods of rest end with each frame: `Trajectory.impulses` is exact then.
+    `events` says which impacts and periods of resting contact are recorded (`Trajectory.events`): "budget", "all" or
+    "none". "budget", the default, lists them within a fifth of the size of the file and sums the weakest ones beyond.
+    With `impulses` all are recorded, and periods of rest end with each frame: `Trajectory.impulses` is exact then.
 
     `on_impact` is called after each step with impacts, with the table of these (`Events`); `on_step` after each step,
     with the state at its end. Either ends the run after that step by returning True or raising `carom.StopRun`: the

@@ -24,11 +24,12 @@ class Entry:
     breaking: contacts that must separate under an elastic law with break-away: those that rest before the impact and
     are opened by it, and in Bernoulli's problem the struck ones too.
     answers: law -> velocities after an elastic impact; the key "hertz" is the compliant chain, not a law.
-    sizes: shapes of the bodies, so that an engine can set the problem up: one radius, (n,) radii of balls, or (n, D)
-    half sizes of boxes parallel to the axes, stored as (n, 1) or (n, D); None where no such bodies touch.
+    sizes: shapes of the bodies, so that an engine can set the problem up. They are one radius, (n,) radii of balls, or
+    (n, D) half sizes of boxes parallel to the axes. They are stored as (n, 1) or (n, D), or as None where no such
+    bodies touch.
     resampled: the same impact with more contact points, whose rows are convex combinations of those of the problem.
-    degenerate: some non-negative combination of contact rows vanishes, so that no velocity separates every
-    contact and energy has to be lost.
+    degenerate: some non-negative combination of contact rows vanishes, so that no velocity separates every contact and
+    energy has to be lost.
     """
 
     problem: ImpactProblem

@@ -20,8 +20,8 @@ PRESCRIBED = GEOMETRY | {"boundary_speed", "tangent_speed"}  # what can make dep
 class Kink:
     """A decision of the law that a small change may turn.
 
-    `distance` is the margin by which it was made, as a speed: of approach, of separation beyond the target, of slip, or
-    the speed that the impulse of the contact causes at the contact itself.
+    `distance` is the margin by which it was made, as a speed. It is the speed of approach, of separation beyond the
+    target or of slip, or that which the impulse of the contact causes at the contact itself.
     """
 
     contacts: tuple[int, ...]

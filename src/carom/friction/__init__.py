@@ -1,8 +1,9 @@
 """Friction models: Coulomb friction at impact, for every law.
 
-A model says where friction impulses may lie, and whether they are found together with the normal impulses, with the
-separation speeds that law and restitution model ask for, or after those of the law, in turns with it while friction
-drives contacts together. All of them are calls of the frictional contact solver. See `resolve/impulses.py`.
+A model says where friction impulses may lie. It also says whether they are found together with the normal impulses, for
+the separation speeds that law and restitution model ask for, or after those of the law. In the latter case law and
+friction take turns while friction drives contacts together. All of them are calls of the frictional contact solver. See
+`resolve/impulses.py`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from .model import FrictionModel
 class Pyramid(FrictionModel):
     """`-mu lam <= beta <= mu lam` along each tangent, against the slip after the impact along it (boxed LCP).
 
-    It is solved together with `0 <= lam perp u_n+ - target >= 0` (Zhang 2015, eqs. 20 and 21), where the target is the
+    It is solved together with `0 <= lam perp u_n+ - target >= 0` (Zhang 2015, eqs. 20 and 21). The target is the
     separation speed that restitution asks for: `c_r u_elastic+` under the restitution model qce_lcp, as in the paper.
     In 3D the corners of the pyramid reach sqrt(2) times the friction cone, and the answer depends on the choice of
     tangents.

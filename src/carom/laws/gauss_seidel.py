@@ -26,7 +26,7 @@ class GaussSeidel(Law):
     order: "index" sweeps in the order of contacts, "random" shuffles the contacts for each sweep (with `seed`), "worst"
     reflects the fastest approach next. The answer depends on it: the law is not symmetric.
     tolerance: approach speed that counts as none, relative to the fastest approach.
-    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m, or about a second of work for up to 30
+    max_iterations: bound on the single reflections. 0 means 1000 + 2000 m, or about a second of work for up to 30
     contacts (a fifth of that in a run) if that is less.
     """
 

@@ -27,13 +27,13 @@ class LZB(Law):
     that it stored.
 
     Each change of a contact ends a step of its whole island, so the cost of an island grows with the square of its
-    contacts: the law is an accurate reference for chains and clusters, not for large piles.
+    contacts. The law is an accurate reference for chains and clusters, not for large piles.
 
     eta: 3/2 for Hertz's contact of round bodies, 1 for linear springs; from 1 to 3.
     stiffness: one number, or one for each contact, times the weights of the contacts; only ratios matter.
     tolerance: relative error allowed in one step of the adaptive integration.
-    max_steps: trial steps allowed for one island of m connected contacts; 0 means 30,000 + 12,000 m, or less where
-    that would take more than about a second, but at least 200 m.
+    max_steps: trial steps allowed for one island of m connected contacts. 0 means 30,000 + 12,000 m, or less where that
+    would take more than about a second, but at least 200 m.
     patch_weights: in a simulation, weights are the shares of the touching faces that contacts stand for
     (`carom.problem.patches`) instead of 1. A problem has its own weights.
     """

@@ -32,7 +32,7 @@ class QCE(Law):
     """In one pass the impulse of each violator i grows as `P_i = s F_i`, `F_i = -w_i u_i`, until its energy is 0 again.
 
     While a set of contacts is active, `u_i(s) = a_i s + b_i` is linear, `a = A F`. The stored energy `-int u_i dP_i` is
-    `E_i(s) = -F_i e_i(s)`, `e_i = a_i s^2 / 2 + b_i s + c_i`, quadratic in s, so that the end of each contact is the
+    `E_i(s) = -F_i e_i(s)`, `e_i = a_i s^2 / 2 + b_i s + c_i`, quadratic in s. The end of each contact is therefore the
     root of a quadratic; its weight w_i (1 in the paper) occurs in a alone. All E_i are zero at the end of a pass,
     whatever the weights, so each pass conserves energy. A heap finds the next end; the end of contact k changes only
     its neighbors, so that a pass over m contacts costs O(m log m). Contacts that are compressed again wait for the next

@@ -21,15 +21,14 @@ from .worst_first import most_entries, next_worst, requeue, with_room, worst_fir
 class SQM(Law):
     """Reflects the contact with the fastest approach, as if it were alone, until none approaches (Tang 2014, app. A).
 
-    One impulse gives `u+ = -e u`. It stops the slip as well if that takes |p_t| <= mu p_n (eqs. 72-74), and is
-    `p_n (n + mu q)` with q against the slip if not (eqs. 75-76, whose signs of u and q disagree: here
-    `p_n = -(1 + e) u / n^T K (n + mu q)`). An impulse never raises kinetic energy: see `stick_slip.slide`.
-    Without friction this is Gauss-Seidel with order "worst", and not symmetric either. For e < 1 it can collapse
-    inelastically, in an infinite sequence of smaller and smaller reflections; the tolerance ends it, and a message
-    says so.
+    One impulse gives `u+ = -e u`. It stops the slip as well if that takes |p_t| <= mu p_n (eqs. 72-74). If not, it is
+    `p_n (n + mu q)` with q against the slip (eqs. 75-76). Their signs of u and q disagree; here `p_n = -(1 + e) u / n^T
+    K (n + mu q)`. An impulse never raises kinetic energy: see `stick_slip.slide`. Without friction this is Gauss-Seidel
+    with order "worst", and not symmetric either. For e < 1 it can collapse inelastically, in an infinite sequence of
+    smaller and smaller reflections; the tolerance ends it, and a message says so.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
-    max_iterations: bound on the single reflections; 0 means 1000 + 2000 m, or about a second of work for up to 30
+    max_iterations: bound on the single reflections. 0 means 1000 + 2000 m, or about a second of work for up to 30
     contacts (a fifth of that in a run) if that is less.
     """
 

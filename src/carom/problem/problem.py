@@ -114,9 +114,9 @@ class ImpactProblem(Shown):
     ) -> ImpactProblem:
         """Any mechanical system: mass (N, N) or its diagonal (N,), jacobian (m, N), velocity of N numbers.
 
-        Dense or scipy.sparse. `tangents` are the rows of friction, (m, N), (m * t, N) or (m, t, N), with t rows
-        per contact: one in 2D, two orthogonal ones in 3D. `weights`, one positive number or one for each contact, are
-        the shares of a contact patch that the contacts stand for; only their ratios matter, and only to qce and lzb.
+        Dense or scipy.sparse. `tangents` are the rows of friction, (m, N), (m * t, N) or (m, t, N), with t rows per
+        contact: one in 2D, two orthogonal ones in 3D. `weights`, one positive number or one for each contact, are the
+        shares of a contact patch that the contacts stand for. Only their ratios matter, and only to qce and lzb.
         `joints` are rows B, (r, N), with `B v = joint_speed` before and after the impact, 0 unless given.
         """
         v = checks.finite("velocity", velocity)

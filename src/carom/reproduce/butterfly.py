@@ -105,7 +105,7 @@ def _findings(apart: Mapping[str, Floats], time: Floats) -> tuple[str, ...]:
         f"with exact instants of impact gr and lcp coincide to {apart['exact instants'].max():.0e} radii for "
         f"{time[-1]:g} time units",
         f"with synchronous steps they part at t = {min(until):.1f} to {max(until):.1f}, depending on the step: the "
-        "balls are back where they touched, with predicted gaps of zero to rounding, and lcp sticks",
+        "balls are back where they touched; their predicted gaps are zero to rounding, and lcp sticks",
         f"without contacts whose predicted gap is zero they coincide to {apart['h = 0.1 without ties'].max():.0e} "
         "radii at h = 0.1: the authors' code drops such pairs where rounding opens them",
         "gr, lcp and jacobi keep the mirror symmetry, gauss_seidel loses it at the first impact",

@@ -65,8 +65,8 @@ def solve_impacts(
 ) -> list[ImpactSolution]:
     """`solve_impact` of every problem, with the same bits, in less time.
 
-    Problems of up to 48 contacts without friction, with one coefficient of restitution and a diagonal mass matrix are
-    resolved by one loop over problems under `gr`, `qce` and `lcp`, and by several threads if they are many. Errors
+    Under `gr`, `qce` and `lcp` one loop resolves all problems of up to 48 contacts without friction that have one
+    coefficient of restitution and a diagonal mass matrix. Several threads share it if there are many problems. Errors
     name the number of the problem.
     """
     every = list(problems)

@@ -82,7 +82,7 @@ class Bodies:
 
     Arrays have one row per body; a single row or number serves all. `mass` None means density times area (in 3D
     volume), `inertia` None that of a homogeneous body. `motion` FREE (None) means that impulses move the bodies. Bodies
-    in 2D have an `angle`, bodies in 3D an `orientation`; in 3D the spin is in the frame of the world, and the inertia
+    in 2D have an `angle`, bodies in 3D an `orientation`. In 3D the spin is in the frame of the world, and the inertia
     consists of three moments about the principal axes.
     """
 

@@ -28,7 +28,7 @@ def maxwells_demon(
 ) -> Scene:
     """Two grids of side x side balls of radius 1 beside a partition, in a container with a vibrating bottom.
 
-    Impacts dissipate energy (restitution below 1), so the fuller half is the calmer one: more balls cross the partition
+    Impacts dissipate energy (restitution below 1), so the fuller half is the calmer one. More balls cross the partition
     into it than out of it, until nearly all are on one side. The side depends on the seed of the initial velocities.
     width: of one half, wall: height of the partition, in radii. frequency: cycles per unit of time.
     """
@@ -134,9 +134,9 @@ def granular_wave(
     """Grains of diameter 1 fall into a container and come to rest; at the time `settle` it is jerked up once.
 
     It rises by `lift` at a constant speed and sinks again. The jump of its speed sends a shock up through the pile
-    (Zhang 2015, fig. 8, with 4,000 grains: count = 4000, side = 14): in the first steps the speed of the grains falls
+    (Zhang 2015, fig. 8, with 4,000 grains: count = 4000, side = 14). In the first steps the speed of the grains falls
     with their height. Meanwhile grains move by less than a tenth of a diameter relative to each other, because they are
-    rigid and touch, so colors by speed show the shock, and colors by depth the layers. side: edge length of the bottom.
+    rigid and touch. Colors by speed show the shock, and colors by depth the layers. side: edge length of the bottom.
     """
     count, side = checks.whole("count", count, 1), checks.at_least("side", side, 2.0)
     settle, lift = checks.positive("settle", settle), checks.positive("lift", lift)

@@ -122,8 +122,8 @@ def repose(
     The slope that is left shows the angle of repose (Tang 2014, s. 7.5). shape: "spheres" (540 in the paper), "cubes"
     or "crosses" (325), of the sizes of the paper. The container is twice as long as wide. The gate has no friction.
     rolling: coefficient of rolling friction of spheres in diameters; the paper has none, and spheres then roll for
-    ever. width: of the container in sizes of a body; by default the lattice at the start is about as high as wide,
-    and the pile of cubes or crosses, which start apart, is flat. flow: time after the gate was lifted.
+    ever. width: of the container in sizes of a body. By default the lattice at the start is about as high as wide, and
+    the pile of cubes or crosses, which start apart, is flat. flow: time after the gate was lifted.
     """
     size, count = SIZES[checks.choice("shape", shape, SIZES)], checks.whole("count", count, 4)
     settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)

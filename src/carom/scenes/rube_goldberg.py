@@ -58,7 +58,7 @@ def rube_goldberg(*, height: float = 0.9, pillars: int = 8, friction: float = 0.
 
     A ball rolls down a spiral track and hits three balls on a straight track. The last of them flies into a card house,
     a falling card tips the first domino, and the last domino falls on a seesaw, whose other end is a gate. A ball
-    behind the gate rolls down an oblique track and breaks a rack of ten; one of them falls into a second spiral track,
+    behind the gate rolls down an oblique track and breaks a rack of ten. One of them falls into a second spiral track,
     at whose end it hits the first of a row of pillars. Gravity alone drives it.
 
     height: of the first spiral. pillars: their number. friction: coefficient of tracks, tables and other wood.

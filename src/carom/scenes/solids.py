@@ -46,7 +46,7 @@ def flat_box(
 def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
     """A unit cube lands flat on a fixed block that covers the part `cover` of its lower face (Tang 2014, s. 7.2).
 
-    The block is on the side of low x. All contact points lie there, so the cube must rotate: with speed 10 and half of
+    The block is on the side of low x. All contact points lie there, so the cube must rotate. With speed 10 and half of
     the face covered, under qce it leaves upwards at 50/7 with a spin of 120/7 about y.
     """
     speed, cover = checks.positive("speed", speed), checks.between("cover", cover, 0.05, 0.95)

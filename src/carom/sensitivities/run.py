@@ -53,7 +53,7 @@ class Frames:
     """Values and derivatives at some times.
 
     `position` (times, n, D), `rotation` (times, n) or in 3D (times, n, 3), `velocity` (times, n, D) and `spin` are
-    values, `by[name]` their derivatives by parameter, each with the shape of the value followed by that of the
+    values. `by[name]` has their derivatives by parameter, each with the shape of the value followed by that of the
     parameter. In 3D rotations are vectors in the frame of the world, of which only the derivatives have a meaning, and
     spins are in the frame of the world. Bodies that follow a motion have no derivatives; theirs are zero.
     """

@@ -58,13 +58,13 @@ class Plan:
     """What a sweep varies and measures.
 
     scene: the name of a scene of the library, a scene file, a `Scene`, or a function that returns one. `parameters` of
-    the scene, `law_options` and `settings` of the run (SETTINGS) map names to values: a list of values, a range
+    the scene, `law_options` and `settings` of the run (SETTINGS) map names to values. A value is a list, a range
     {"from": a, "to": b, "count": n, "scale": "linear" or "log"}, or a single value for all runs. `law` is a name, or
     "file.py:Class" for a law of your own, or a list of them; `seeds` is a list, or a number n for 0 to n - 1. Laws and
     seeds multiply the other combinations.
 
-    mode: "grid" combines all values with each other, the last name varies fastest; "list" takes the first value of
-    every list, then the second, and so on; "random" draws `samples` combinations, uniformly from ranges and lists, with
+    mode: "grid" combines all values with each other, the last name varies fastest. "list" takes the first value of
+    every list, then the second, and so on. "random" draws `samples` combinations, uniformly from ranges and lists, with
     a generator that starts from `seed`. measure: names of MEASURES, "file.py:function", or functions of a Trajectory.
     keep: one trajectory file per run.
     """

@@ -264,12 +264,12 @@ def test_a_grid_of_distances_is_seen_as_its_surface():
     grid = DistanceGrid(value, 0, len(nodes), len(nodes), len(nodes), Vec3(nodes[0], nodes[0], nodes[0]), spacing)
     way = Vec3(2.0, 0.0, 0.0)
     for b in (0.0, 0.33, 0.71):
-        t, normal, _ = cast.mesh(cast.Ray(Vec3(-5.0, b, 0.1), way), grid)
+        t, normal, _ = cast.mesh(cast.Ray(Vec3(-5.0, b, 0.1), way), grid, True, np.inf)
         hit = np.array([-5.0 + 2.0 * t, b, 0.1])
         assert np.linalg.norm(hit) == pytest.approx(1.0, abs=2 * spacing**2)
         assert np.array(normal) == pytest.approx(hit, abs=0.02)
-    assert cast.mesh(cast.Ray(Vec3(-5.0, 1.2, 0.0), way), grid).time == np.inf
-    assert cast.mesh(cast.Ray(Vec3(5.0, 0.0, 0.0), way), grid).time == np.inf  # behind
+    assert cast.mesh(cast.Ray(Vec3(-5.0, 1.2, 0.0), way), grid, True, np.inf).time == np.inf
+    assert cast.mesh(cast.Ray(Vec3(5.0, 0.0, 0.0), way), grid, True, np.inf).time == np.inf  # behind
 
 
 def test_a_shadow_map_is_a_parallel_picture():

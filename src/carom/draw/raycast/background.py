@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ...solvers.rows import Floats
 from ...world import INSIDE, PLANE, TUBE, Boundaries
 from ..camera import Rays
@@ -60,7 +60,7 @@ def backdrop(rays: Rays, smooth: int, boundaries: Boundaries, ground: Ground) ->
     return back
 
 
-@kernel
+@lean
 def _leave(
     rays: Rays,
     kind: NDArray[np.int8],
@@ -145,10 +145,33 @@ def paint(
     image: Image,
 ) -> None:
     """Paints the ground with its grid and shadows and the inner sides of other boundaries, on white."""
-    lattice = _measured(rays, smooth, back, boundaries, lights)
+    lattice = empty(rays, smooth)
+    _measure(rays, lattice, back, boundaries, lights)
     columns = rays.columns // smooth + 1
-    # The rays of a pixel share its light.
-    of, known = np.full(columns, -1, np.int32), np.zeros(columns, np.float32)
+    shared = Shared(smooth, np.full(columns, -1, np.int32), np.zeros(columns, np.float32))
+    _paint(rays, shared, back, seen, boundaries, lights, lattice, image)
+
+
+class Shared(NamedTuple):
+    """The `smooth` x `smooth` rays of a pixel share its light: boundary and light for each column of pixels."""
+
+    smooth: int
+    of: NDArray[np.int32]
+    known: NDArray[np.float32]
+
+
+@lean
+def _paint(
+    rays: Rays,
+    shared: Shared,
+    back: Backdrop,
+    seen: Buffers,
+    boundaries: Boundaries,
+    lights: Lights,
+    lattice: Lattice,
+    image: Image,
+) -> None:
+    smooth, of, known = shared
     for i in range(rays.rows):
         if i % smooth == 0:
             of[:] = -1
@@ -168,10 +191,9 @@ def paint(
             image[i, j, 2] = 1.0 - alpha * (1.0 - value)
 
 
-@kernel
-def _measured(rays: Rays, smooth: int, back: Backdrop, boundaries: Boundaries, lights: Lights) -> Lattice:
+@lean
+def _measure(rays: Rays, lattice: Lattice, back: Backdrop, boundaries: Boundaries, lights: Lights) -> None:
     """Light on the boundaries, also behind bodies, where it is dark: interpolated light shows where a body stands."""
-    lattice = empty(rays, smooth)
     for r in range(lattice.surface.shape[0]):
         i = min(r * lattice.step, rays.rows - 1)
         for c in range(lattice.surface.shape[1]):
@@ -181,15 +203,14 @@ def _measured(rays: Rays, smooth: int, back: Backdrop, boundaries: Boundaries, l
                 x, y, z = point(rays, i, j, back.depth[i, j])
                 note(lattice, r, c, k, x, y, z, _inward(boundaries, k, x, y, z))
     measure(lattice, lights)
-    return lattice
 
 
-@kernel
+@lean
 def _is_ground(ground: Ground, kind: int, n: tuple[float, float, float]) -> bool:
     return kind == PLANE and ground.up[0] * n[0] + ground.up[1] * n[1] + ground.up[2] * n[2] > 0.5
 
 
-@kernel
+@lean
 def _inward(boundaries: Boundaries, k: int, x: float, y: float, z: float) -> tuple[float, float, float]:
     u, v, w = boundaries.axis[k, 0], boundaries.axis[k, 1], boundaries.axis[k, 2]
     if boundaries.kind[k] == PLANE:
@@ -202,7 +223,7 @@ def _inward(boundaries: Boundaries, k: int, x: float, y: float, z: float) -> tup
     return ax / r, ay / r, az / r
 
 
-@kernel
+@lean
 def _off_grid(ground: Ground, x: float, y: float, z: float) -> float:
     """The distance of a point of the ground from the nearest grid line."""
     u = (x * ground.across[0] + y * ground.across[1] + z * ground.across[2]) / ground.spacing
@@ -210,7 +231,7 @@ def _off_grid(ground: Ground, x: float, y: float, z: float) -> float:
     return min(abs(u - np.floor(u + 0.5)), abs(v - np.floor(v + 0.5))) * ground.spacing
 
 
-@kernel
+@lean
 def _alpha(ground: Ground, x: float, y: float, z: float, is_ground: bool) -> float:
     """The opacity of a boundary: the ground fades out, other boundaries are pale and end where the scene ends."""
     ax, ay, az = x - ground.center[0], y - ground.center[1], z - ground.center[2]

@@ -17,6 +17,9 @@ from ...kernels import kernel
 from ...solvers.rows import Floats
 
 STEPS = 256  # largest number of steps through a signed distance grid
+SMALLEST_STEP = 0.1  # of these steps, in spacings of the grid
+SMALLEST_SHADOW_STEP = 0.5  # and in shadow maps, whose pixels are coarser
+SECANTS = 3  # steps to the surface within the last step
 
 
 class Ray(NamedTuple):
@@ -225,20 +228,22 @@ def _distance(grid: DistanceGrid, p: Vec3) -> float:
 
 
 @kernel
-def mesh(ray: Ray, grid: DistanceGrid) -> Hit:
+def mesh(ray: Ray, grid: DistanceGrid, full: bool, limit: float) -> Hit:
     """The zero level of a signed distance grid, which is the surface that contact detection uses for a mesh.
 
-    Sphere tracing finds the first point inside; bisection then locates the surface.
+    Sphere tracing finds the first point inside, secants then locate the surface. Without `full`, as in shadow maps,
+    steps are coarser, one secant is enough, and there is no normal. A surface after the time `limit` is not looked for.
     """
     h = 0.5 * grid.spacing * Vec3(grid.nx - 1.0, grid.ny - 1.0, grid.nz - 1.0)
     middle = Ray(ray.origin - grid.low - h, ray.way)  # from the middle of the grid
     p, t = middle.origin, 0.0
     if abs(p.x) > h.x or abs(p.y) > h.y or abs(p.z) > h.z:
         t = box(middle, h).time
-        if not t < np.inf:
+        if not t < limit:
             return MISS
     size = norm(ray.way)
-    last, least = t, 0.1 * grid.spacing
+    least = (SMALLEST_STEP if full else SMALLEST_SHADOW_STEP) * grid.spacing
+    last, outside, d = t, 0.0, 0.0
     for step in range(STEPS):
         p = _at(middle, t)
         if step > 0 and (abs(p.x) > h.x or abs(p.y) > h.y or abs(p.z) > h.z):
@@ -246,16 +251,24 @@ def mesh(ray: Ray, grid: DistanceGrid) -> Hit:
         d = _distance(grid, _at(ray, t))
         if d < 0.0:
             break
-        last = t
+        if t >= limit:
+            return MISS
+        last, outside = t, d
         t += max(0.9 * d, least) / size
     else:
         return MISS
-    for _ in range(8):
-        half = 0.5 * (last + t)
-        if _distance(grid, _at(ray, half)) < 0.0:
-            t = half
+    for step in range(SECANTS if full else 1):
+        between = last + (t - last) * outside / (outside - d)
+        if step == (SECANTS - 1 if full else 0):
+            t = between
+            break
+        value = _distance(grid, _at(ray, between))
+        if value < 0.0:
+            t, d = between, value
         else:
-            last = half
+            last, outside = between, value
+    if not full:
+        return Hit(t, MISS.normal, 0) if t > 0.0 else MISS
     # Differences over a whole cell hide the facets of the grid.
     p, e = _at(ray, t), grid.spacing
     x, y, z = Vec3(e, 0.0, 0.0), Vec3(0.0, e, 0.0), Vec3(0.0, 0.0, e)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ...solvers.rows import Floats
 from ..camera import Rays
 from .light import Lattice, Lights, empty, light, measure, note, point
@@ -23,8 +25,25 @@ def bodies(
     rays: Rays, smooth: int, seen: Buffers, body: NDArray[np.int64], color: Floats, lights: Lights, image: Image
 ) -> None:
     """Paints the bodies in colors (n, 3). The `smooth` x `smooth` rays of a pixel share the light on one face."""
-    lattice = _measured(rays, smooth, seen, lights)
+    lattice = empty(rays, smooth)
+    _measure(rays, lattice, seen, lights)
     known = np.empty((rays.rows, rays.columns), np.float32)
+    _paint(rays, smooth, seen, Paint(body, color, known), lights, lattice, image)
+
+
+class Paint(NamedTuple):
+    """Colors (n, 3) of bodies, the bodies (p,) of parts, and the light that each ray has found, an array to work in."""
+
+    body: NDArray[np.int64]
+    color: Floats
+    known: Image
+
+
+@lean
+def _paint(
+    rays: Rays, smooth: int, seen: Buffers, paint: Paint, lights: Lights, lattice: Lattice, image: Image
+) -> None:
+    body, color, known = paint
     for i in range(rays.rows):
         for j in range(rays.columns):
             p = seen.part[i, j]
@@ -47,10 +66,9 @@ def bodies(
                 image[i, j, k] = color[body[p], k] * amount
 
 
-@kernel
-def _measured(rays: Rays, smooth: int, seen: Buffers, lights: Lights) -> Lattice:
-    """The lattice of light on the faces of bodies."""
-    lattice = empty(rays, smooth)
+@lean
+def _measure(rays: Rays, lattice: Lattice, seen: Buffers, lights: Lights) -> None:
+    """Measures the light on the faces of bodies."""
     for r in range(lattice.surface.shape[0]):
         i = min(r * lattice.step, rays.rows - 1)
         for c in range(lattice.surface.shape[1]):
@@ -61,10 +79,9 @@ def _measured(rays: Rays, smooth: int, seen: Buffers, lights: Lights) -> Lattice
                 n = (seen.normal[i, j, 0], seen.normal[i, j, 1], seen.normal[i, j, 2])
                 note(lattice, r, c, p * FACES + seen.face[i, j], x, y, z, n)
     measure(lattice, lights)
-    return lattice
 
 
-@kernel
+@lean
 def outlines(seen: Buffers, body: NDArray[np.int64], radius: Floats, weight: Floats, image: Image) -> None:
     """Darkens the nearer side of every border: strongly between bodies, lightly between faces of one body.
 
@@ -98,7 +115,7 @@ def outlines(seen: Buffers, body: NDArray[np.int64], radius: Floats, weight: Flo
                     image[i, j, k] *= 1.0 - w * (1.0 - factor)
 
 
-@kernel
+@lean
 def glass(before: Buffers, behind: Buffers, layer: Image, image: Image) -> None:
     """Blends a picture of glass bodies over the image: faces with low opacity, their dark edges with more."""
     rows, columns = before.part.shape
@@ -128,7 +145,7 @@ def line(image: Image, depth: NDArray[np.float32], rays: Rays, points: Floats, d
     _line(image, depth, np.stack([row, column, 1.0 / z], axis=1), dark, width)
 
 
-@kernel
+@lean
 def _line(image: Image, depth: NDArray[np.float32], points: Floats, dark: float, width: int) -> None:
     rows, columns = depth.shape
     for p in range(len(points) - 1):

@@ -1,6 +1,6 @@
 """Visibility: depth buffers with the nearest part of a body at each pixel, and bodies that enclose others.
 
-Rays are cast only at pixels within the bounding sphere of a part.
+Rays are cast only at pixels within the bounding sphere of a part, and of boxes and meshes within their bounding box.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...contact.grid_distance import grid_of
+from ...contact.grid_distance import DistanceGrid, grid_of
 from ...contact.parts import matrix_at
 from ...geometry import rotations
 from ...geometry.vectors import Vec3, dot, row3, to_local, to_world
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ...solvers.rows import Floats, Ints
-from ...world import HULL, MESH, Shapes3D, State
+from ...world import BOX, HULL, MESH, Shapes3D, State
 from ..camera import Rays
 from . import cast
 
@@ -98,18 +98,50 @@ def _across(x: float, z: float, r: float, parallel: bool) -> tuple[float, float]
     return (x * z - root) / below, (x * z + root) / below
 
 
+class Bounds(NamedTuple):
+    """A box around a shape, in the frame of the shape."""
+
+    middle: Vec3
+    half: Vec3
+
+
 @kernel
-def _range(x: float, z: float, reach: float, rays: Rays, count: int, sign: float) -> tuple[int, int]:
-    """First and last pixel along one axis of the picture that may show a sphere; sign -1 for rows, which run down."""
-    low, high = _across(x, z, reach, rays.parallel)
-    if sign < 0.0:
-        low, high = -high, -low
-    first = max(low * rays.scale + 0.5 * count - 0.5, -1.0)
-    last = min(high * rays.scale + 0.5 * count - 0.5, 1.0 * count)
+def _bounds(kind: int, size: Vec3, reach: float, grid: DistanceGrid) -> Bounds:
+    """The box of a box, the grid of a mesh; the cube around the bounding sphere for all other shapes."""
+    if kind == MESH:
+        half = 0.5 * grid.spacing * Vec3(grid.nx - 1.0, grid.ny - 1.0, grid.nz - 1.0)
+        return Bounds(grid.low + half, half)
+    return Bounds(Vec3(0.0, 0.0, 0.0), size if kind == BOX else Vec3(reach, reach, reach))
+
+
+@kernel
+def _across_box(x: float, z: float, along: Vec3, ahead: Vec3, half: Vec3, parallel: bool) -> tuple[float, float]:
+    """The interval at depth 1 that a box about (x, z) covers. `along` and `ahead`: axes of the view in its frame."""
+    if parallel:
+        r = abs(along.x) * half.x + abs(along.y) * half.y + abs(along.z) * half.z
+        return x - r, x + r
+    low, high = np.inf, -np.inf
+    for corner in range(8):
+        a = half.x if corner & 1 else -half.x
+        b = half.y if corner & 2 else -half.y
+        c = half.z if corner & 4 else -half.z
+        depth = z + a * ahead.x + b * ahead.y + c * ahead.z
+        if depth <= 0.0:  # the eye is inside the box or beside it
+            return -1e9, 1e9
+        place = (x + a * along.x + b * along.y + c * along.z) / depth
+        low, high = min(low, place), max(high, place)
+    return low, high
+
+
+@kernel
+def _pixels(low: float, high: float, scale: float, count: int) -> tuple[int, int]:
+    """First and last pixel along one axis of the picture in an interval at depth 1."""
+    first = max(low * scale + 0.5 * count - 0.5, -1.0)
+    last = min(high * scale + 0.5 * count - 0.5, 1.0 * count)
     return max(0, int(np.floor(first))), min(count - 1, int(np.ceil(last)))
 
 
-@kernel
+@lean
 def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers, full: bool) -> None:
     """Fills buffers with parts, nearest first: a hidden part then costs one comparison per pixel and no ray."""
     eye = Vec3(rays.eye[0], rays.eye[1], rays.eye[2])
@@ -122,12 +154,23 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
         depth, reach = dot(place, ahead), shapes.reach[f]
         if depth + reach <= 0.0:
             continue
-        first, last = _range(dot(place, right), depth, reach, rays, rays.columns, 1.0)
-        top, bottom = _range(dot(place, up), depth, reach, rays, rays.rows, -1.0)
         # Eye and directions in the frame of the shape.
         origin, along_row, along_column = -to_local(m, place), to_local(m, right), to_local(m, up)
         forward, near = to_local(m, ahead), depth - reach
         kind, size, grid = shapes.kind[f], row3(shapes.size, f), grid_of(shapes, f)
+        box = _bounds(kind, size, reach, grid)
+        middle = place + to_world(m, box.middle)
+        x, y, z = dot(middle, right), dot(middle, up), dot(middle, ahead)
+        left, rightmost = _across(dot(place, right), depth, reach, rays.parallel)
+        low, high = _across_box(x, z, along_row, forward, box.half, rays.parallel)
+        first, last = _pixels(max(left, low), min(rightmost, high), rays.scale, rays.columns)
+        lowest, highest = _across(dot(place, up), depth, reach, rays.parallel)
+        low, high = _across_box(y, z, along_column, forward, box.half, rays.parallel)
+        top, bottom = _pixels(-min(highest, high), -max(lowest, low), rays.scale, rays.rows)  # rows run down
+        if kind == MESH and rays.parallel:
+            eye_of = cast.Ray(origin, forward)
+            _fill_coarsely(rays, eye_of, along_row, along_column, grid, (top, bottom, first, last), out.depth)
+            continue
         lo, hi = shapes.face_ptr[f], shapes.face_ptr[f + 1]
         for i in range(top, bottom + 1):
             b = (0.5 * rays.rows - i - 0.5) / rays.scale
@@ -142,7 +185,7 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                 elif kind != MESH:
                     hit = cast.sized(kind, size, ray)
                 else:
-                    hit = cast.mesh(ray, grid)
+                    hit = cast.mesh(ray, grid, full, out.depth[i, j])
                 if hit.time < out.depth[i, j]:
                     out.depth[i, j] = hit.time
                     if full:
@@ -150,6 +193,37 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                         normal = to_world(m, hit.normal)
                         for k in range(3):
                             out.normal[i, j, k] = normal[k]
+
+
+@lean
+def _fill_coarsely(
+    rays: Rays,
+    eye: cast.Ray,
+    along_row: Vec3,
+    along_column: Vec3,
+    grid: DistanceGrid,
+    pixels: tuple[int, int, int, int],
+    depth: NDArray[np.float32],
+) -> None:
+    """Adds a mesh to a shadow map with one ray for 2 x 2 pixels: a ray through a grid costs several others.
+
+    Light is measured above surfaces by more than the depth changes within such pixels (`light.above`).
+    """
+    top, bottom, first, last = pixels
+    for i in range(top - top % 2, bottom + 1, 2):
+        b = (0.5 * rays.rows - i - 1.0) / rays.scale
+        for j in range(first - first % 2, last + 1, 2):
+            high, wide = min(i + 2, rays.rows), min(j + 2, rays.columns)
+            farthest = depth[i, j]
+            for u in range(i, high):
+                for v in range(j, wide):
+                    farthest = max(farthest, depth[u, v])
+            a = (j + 1.0 - 0.5 * rays.columns) / rays.scale
+            ray = cast.Ray(eye.origin + a * along_row + b * along_column, eye.way)
+            time = cast.mesh(ray, grid, False, farthest).time
+            for u in range(i, high):
+                for v in range(j, wide):
+                    depth[u, v] = min(depth[u, v], time)
 
 
 # ---- bodies that enclose others
