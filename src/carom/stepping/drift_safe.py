@@ -337,7 +337,7 @@ class DriftSafe(Contained):
             found, interval = self._since_impacts(impacts, impact, interval, found)
         held, report.warm_start = self._resting_solve(ahead.start, found, impact, interval, report)
         for _ in range(COMMON_TIMES):
-            if impacts is None or held is None:
+            if impacts is None or held is None or not interval.time.any():
                 break
             if not hold_together(impact.rows, held, interval, impacts.approach.row_time):
                 break
