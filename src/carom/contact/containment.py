@@ -66,7 +66,11 @@ class Containment:
         self.segments = np.flatnonzero(world.boundaries.kind == SEGMENT)
 
     def violation(self, before: State, after: State, overlap: float) -> Violation | None:
-        """What the step from `before` to `after` has not kept apart; `overlap` is the deepest one at its start."""
+        """What the step from `before` to `after` has not kept apart.
+
+        `overlap` is the deepest one that is known, at its start or at its end. Slow bodies are tested if it is large: a
+        way that is short for a body may be long for a thinner one that it meets.
+        """
         moved = displacements(self.world, before, after)
         share = moved.total / self.inner
         most = float(share.max(initial=0.0))

@@ -212,11 +212,12 @@ class DriftSafe(Contained):
         the tolerance of the energy of approach before; what is left closes without restitution in the resting solve.
 
         Returns the contacts, those that took part with the geometry of their impact, and the motion after it; None if
-        neither velocities nor rows have changed.
+        the law changes nothing.
         """
         found, changed, energy = ahead.found, False, 0.0
         approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
         rows, e, table = impact.rows, impact.restitution, ahead.found.table
+        replaced = rows.val, rows.base, rows.diag  # by the geometry of an impact
         none, chosen = (0.0, 0.0), NO_BODIES
         for number in range(ROUNDS):
             # What the last application of the law may have left; contacts without dissipation must not lose more.
@@ -231,12 +232,16 @@ class DriftSafe(Contained):
             struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.timed, self.margin)
             gap = NO_GAPS
             if len(struck.contacts):
+                before = [values[struck.contacts] for values in replaced]
                 found, gap = self._at_impact(found, impact, approach, flight, struck, table)
-                changed = True  # also if there is no impulse: the rows are no longer those of the start
             contacts = impact.subset(chosen, struck.velocity)
             time = ahead.start.time + contact_times(rows.body, struck.time, chosen)
             result, after = self.resolve(contacts, found, chosen, time, report)
             if not result.normal.any():  # all approach is within the tolerance
+                if not changed and len(struck.contacts) and not self._elastic(impact):
+                    for values, old in zip(replaced, before, strict=True):  # rest begins at the start
+                        values[struck.contacts] = old
+                    impact.__dict__.pop("contacts", None)
                 break
             change_velocity(rows, approach, flight, struck, after, table, gap, pull)
             changed = True
@@ -332,7 +337,7 @@ class DriftSafe(Contained):
             found, interval = self._since_impacts(impacts, impact, interval, found)
         held, report.warm_start = self._resting_solve(ahead.start, found, impact, interval, report)
         for _ in range(COMMON_TIMES):
-            if impacts is None or held is None:
+            if impacts is None or held is None or not interval.time.any():
                 break
             if not hold_together(impact.rows, held, interval, impacts.approach.row_time):
                 break

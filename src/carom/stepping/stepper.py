@@ -365,7 +365,8 @@ class Contained(Stepper):
         """What was not kept apart, and by how much the deepest overlap has grown, in half widths."""
         if not self.keeps_apart:
             return None, 0.0
-        wrong = self.containment.violation(start, end, report.overlap)
+        known = report.deepest if report.deepest < np.inf else report.overlap
+        wrong = self.containment.violation(start, end, known)
         report.clock.lap("detect")
         if wrong is None:
             return None, 0.0
