@@ -150,10 +150,12 @@ def _impacts(law: str) -> None:
 
 
 def _derivatives() -> None:
-    """Derivatives of impacts under every law, and of throws of two balls and of two boxes onto the ground."""
+    """Derivatives of impacts under every law, of a chain that is struck, and of throws of two balls or boxes."""
     from .. import ProblemError, catalogue, laws, sensitivity, solve_impact
     from ..scene import Bodies, Disc, Material, Plane, Rectangle, Scene, Sphere
+    from ..scenes import make_scene
 
+    sensitivity(make_scene("three_ball_chain")).derivative("bodies.0.velocity")  # impacts of more than one contact
     for law in laws.names():
         for entry in catalogue.entries():
             if entry.problem.contact_count <= FEW_CONTACTS:
