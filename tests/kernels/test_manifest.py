@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from numba import typeof, types
 
+import carom
 from carom import kernels, laws
 from carom.cli.demo import cradle_rows
-from carom.cli.warmup_workloads import _run
+from carom.cli.warmup_workloads import _from_library, _run
 from carom.kernels import files, manifest, warmup
 from carom.kernels.families import families_of_law, families_of_run
 from carom.kernels.manifest import Entry, Manifest, recording
 from carom.kernels.notice import Notice, notice, using
 from carom.kernels.signatures import Unsupported, decode, encode
-from carom.scenes import make_scene
+from carom.scenes import SCENES, make_scene
 from carom.solvers.rows import Rows, speeds
 
 
@@ -232,3 +233,45 @@ def test_a_quiet_process_says_nothing(small, capfd, monkeypatch):
 def test_a_manifest_survives_its_file(small, tmp_path):
     small.save(tmp_path / "manifest.json")
     assert manifest.load(tmp_path / "manifest.json") == small
+
+
+def test_a_warm_up_goes_on_alone_where_no_process_can_be_started(small, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(warmup.subprocess, "Popen", refused)
+    assert warmup.warm_up(["some/kernels"], 2).kernels == 2
+    assert small.entries[1].dispatcher()(2.0) == 5.0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCENES)
+def test_a_recorded_run_of_a_scene_uses_listed_kernels_only(name):
+    """A scene as `carom run` runs it, with its events: after a warm-up of its families nothing is compiled.
+
+    If this fails, run `carom warmup --record`.
+    """
+    scene, known = make_scene(name, **SCENES[name].small), manifest.load()
+    families = families_of_run(scene, laws.make(scene.law), scene.stepper, scene.friction_model)
+    there = {known.entries[i].key for i in known.select(families)}
+    with recording() as used:
+        _from_library(name, SCENES[name].small, 400)
+    assert sorted(set(used.entries) - there) == []
+
+
+def test_runs_with_events_joints_and_derivatives_use_listed_kernels_only():
+    """A disc that comes to rest, a pendulum, an event-driven gas, and a derivative; the long test has every scene."""
+    known = manifest.load()
+    for name, parameters in (("rolling_disc", {}), ("double_pendulum", {}), ("gas", {"side": 5})):
+        scene = make_scene(name, **parameters)
+        families = families_of_run(scene, laws.make(scene.law), scene.stepper, scene.friction_model)
+        there = {known.entries[i].key for i in known.select(families)}
+        with recording() as used:
+            _from_library(name, parameters, 30)
+        assert sorted(set(used.entries) - there) == [], name
+    with recording() as used:
+        problem = carom.ImpactProblem.chain([1.0, 2.0, 1.0], [1.0, 0.0, 0.0])
+        carom.solve_impact(problem, "gr").derivative(["velocity", "restitution"])
+        carom.sensitivity(make_scene("three_ball_chain"), duration=0.2).derivative("scene.gravity")
+    there = {known.entries[i].key for i in known.select(["derivatives", "laws", "2d"])}
+    assert sorted(set(used.entries) - there) == []

@@ -540,7 +540,9 @@ def _fly(axes, fixed, made, before, after):
     after.position[:] = before.position
     after.orientation[:] = before.orientation
     after.velocity[:] = before.velocity
-    if after.velocity.shape[1] == 6:
+    if len(axes) == 2:  # a constant of the kernel: in 2D the kernels of rotations in 3D are not compiled
+        fall_2d(fixed.masses, after.position, after.orientation, after.velocity, numbers.h)
+    elif after.velocity.shape[1] == 6:
         fall_3d(fixed.masses, after.position, after.orientation, after.velocity, numbers.h)
     else:
         fall_2d(fixed.masses, after.position, after.orientation, after.velocity, numbers.h)
