@@ -115,7 +115,7 @@ def double_pendulum(*, angle: float = 1.2, wall: float = 0.6, restitution: float
 
 
 @checks.recorded
-def falling_chain(*, links: int = 20, height: float = 1.0, friction: float = 0.4) -> Scene:
+def falling_chain(*, links: int = 50, height: float = 1.0, friction: float = 0.4) -> Scene:
     """A necklace of beads falls on a table: discs that rods hold at 1.2 diameters from their neighbors."""
     links, height = checks.whole("links", links, 3), checks.positive("height", height)
     radius = 0.1
