@@ -17,6 +17,7 @@ from .mechanism import (
     DISTANCE,
     LOWER_ANGLE,
     LOWER_SLIDE,
+    NOT_DRAWN,
     ROPE,
     SQUARE,
     JointRows,
@@ -133,7 +134,8 @@ class _Maker:
         anchor = np.stack([self.local(body, self.vector(end)) for body, end in zip((a, b), ends)])
         axis = self.directed(a, self.vector(joint.axis)) if isinstance(joint, Hinge | Slider) else np.zeros(3)
         length = getattr(joint, "length", None) or float(np.linalg.norm(self.vector(ends[1]) - self.vector(ends[0])))
-        self.drawn.append((joint.kind, anchor, axis, length))
+        without_force = isinstance(joint, Spring) and joint.stiffness == joint.damping == 0.0
+        self.drawn.append((NOT_DRAWN if without_force else joint.kind, anchor, axis, length))
         self.pairs.append((a, b))
         if not joint.collide and min(a, b) >= 0:
             self.apart.add(min(a, b) * self.world.count + max(a, b))

@@ -29,6 +29,7 @@ from .solvers.rows import Floats, Ints
 
 ALONG_WORLD, ALONG_FIRST, DISTANCE, ANGLE, SQUARE = range(5)
 ROPE, LOWER_ANGLE, UPPER_ANGLE, LOWER_SLIDE, UPPER_SLIDE = range(5)  # kinds of one-sided joints
+NOT_DRAWN = "none"  # kind, for pictures, of springs without force: they only keep bodies from touching
 RANK = 1e-11  # pivot, relative to the diagonal of K, below which a row is redundant
 ZERO_ROW = 1e-20  # squared length, relative to that before: contact rows of which joints leave less act on nothing
 

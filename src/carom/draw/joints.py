@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..mechanism import NOT_DRAWN
 from ..solvers.rows import Floats
 from ..world import State, World
 
@@ -38,6 +39,8 @@ def drawn_joints(world: World, state: State) -> DrawnJoints:
     size = float(np.linalg.norm(world.gravity))
     down[:dim] = world.gravity / size if size else 0.0
     for k, kind in enumerate(joints.kinds):
+        if kind == NOT_DRAWN:
+            continue
         p, q = ends[k]
         if kind == "rope":
             lines.append(_sagging(p, q, float(joints.length[k]), down))

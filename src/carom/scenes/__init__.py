@@ -24,6 +24,7 @@ from .flows import gun, hopper
 from .granular import granular_wave, granular_wave_2d, maxwells_demon, vibrated_layer
 from .mechanisms import (
     arm_strikes_balls,
+    compass_walker,
     cradle_on_rods,
     cradle_on_strings,
     cradle_on_strings_3d,
@@ -120,6 +121,9 @@ SCENES_2D: dict[str, Entry] = {
     "cradle_on_strings": Entry(cradle_on_strings, "Newton's cradle of balls on strings", lambda p: p["balls"]),
     "double_pendulum": Entry(double_pendulum, "a double pendulum swings against a wall", lambda p: 2),
     "falling_chain": Entry(falling_chain, "a necklace falls on a table", lambda p: p["links"], {"links": 6}),
+    "compass_walker": Entry(
+        compass_walker, "a passive walker goes down a slope", lambda p: 5 + p["strides"], {"strides": 2}
+    ),
     "rimless_wheel": Entry(rimless_wheel, "a wheel of spokes walks down a slope", lambda p: 1),
     "rocking_block": Entry(rocking_block, "a block rocks from corner to corner", lambda p: 1),
     "four_bar": Entry(four_bar, "a ball strikes a four-bar linkage", lambda p: 4),
@@ -220,6 +224,7 @@ __all__ = [
     "box_tower_3d",
     "butterfly",
     "card_house",
+    "compass_walker",
     "cradle_3d",
     "cradle_on_rods",
     "cradle_on_strings",

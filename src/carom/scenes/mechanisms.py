@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..scene.boundaries import Plane
-from ..scene.joints import BallJoint, Hinge, Joint, Pin, Rod, Rope
+from ..scene.joints import BallJoint, Hinge, Joint, Pin, Rod, Rope, Spring
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
 from ..scene.shapes import Box, Capsule, Disc, Polygon, Rectangle, Sphere
@@ -115,7 +115,7 @@ def double_pendulum(*, angle: float = 1.2, wall: float = 0.6, restitution: float
 
 
 @checks.recorded
-def falling_chain(*, links: int = 20, height: float = 1.0, friction: float = 0.4) -> Scene:
+def falling_chain(*, links: int = 50, height: float = 1.0, friction: float = 0.4) -> Scene:
     """A necklace of beads falls on a table: discs that rods hold at 1.2 diameters from their neighbors."""
     links, height = checks.whole("links", links, 3), checks.positive("height", height)
     radius = 0.1
@@ -166,6 +166,59 @@ def rimless_wheel(*, spokes: int = 8, slope: float = 0.12, speed: float = 1.0) -
         step=0.001,
         duration=10.0,
         description=f"A rimless wheel with {spokes} spokes on a slope of {slope:g} radians, seen along the slope.",
+    )
+
+
+# The gait of the simplest walker at a slope of 0.009: angle of the stance leg and its rate after a step, in units of
+# length of a leg and acceleration of gravity (Garcia, Chatterjee, Ruina, Coleman, J. Biomech. Eng. 120, 1998).
+GAIT = (0.2003109, -0.1998325)
+
+
+@checks.recorded
+def compass_walker(*, strides: int = 6, slope: float = 0.009, foot: float = 0.001) -> Scene:
+    """Two legs without mass, a hip of mass 1 and feet of mass `foot` walk down a slope by themselves.
+
+    Units are the length of a leg and the acceleration of gravity. For `foot` = 0 it is the simplest walker of Garcia,
+    Chatterjee, Ruina and Coleman (1998), which starts here with its gait at a slope of 0.009. Straight legs would scuff
+    the ground when they pass each other, as theirs do: here each foot has stepping stones of its own, and passes
+    through those of the other.
+    """
+    strides, foot = checks.whole("strides", strides, 1), checks.positive("foot", foot)
+    slope = checks.between("slope", slope, 0.0, 0.1)
+    (angle, rate), radius = GAIT, 0.02
+    hip, length = np.array([-sin(angle), cos(angle)]), 2.0 * sin(angle)
+    moves = rate * np.array([-cos(angle), -sin(angle)])
+    swing = rate * cos(2.0 * angle) * np.array([cos(angle), -sin(angle)])  # the swing leg turns at rate cos(2 angle)
+    places = {"hip": hip, "first": np.zeros(2), "second": np.array([-length, 0.0])}
+    speeds = {"hip": moves, "first": np.zeros(2), "second": moves + swing}
+    bodies = [
+        Bodies(
+            Disc(0.08 if name == "hip" else radius), place[None], velocity=speeds[name][None], rotates=False,
+            mass=1.0 if name == "hip" else foot, name=name,
+        )
+        for name, place in places.items()
+    ]  # fmt: skip
+    stone = Rectangle(1.4 * length, 0.08)  # feet pass each other between two stones of their own
+    joints: list[Joint] = [
+        Rod(("hip", name), (tuple(hip.tolist()), tuple(places[name].tolist()))) for name in ("first", "second")
+    ]
+    through = [("first", "second")]
+    for k in range(-1, strides + 1):
+        at = np.array([[k * length, -radius - 0.04]])
+        bodies.append(Bodies(stone, at, motion=FIXED, name=f"stone {k + 1}"))
+        through.append(("first" if k % 2 else "second", f"stone {k + 1}"))
+    ends = ((0.0, 0.0), (1.0, 0.0))  # of springs without force, which say that two bodies do not touch
+    joints += [Spring(pair, ends, stiffness=0.0, collide=False) for pair in through]
+    return Scene(
+        name="compass_walker",
+        bodies=bodies,
+        joints=joints,
+        materials={"default": Material(0.0, 5.0)},
+        gravity=(sin(slope), -cos(slope)),
+        step=0.002,
+        duration=3.9 * strides,
+        stepper="time_of_impact",  # the gait is that of heel strikes at their instant
+        description=f"A passive walker on a slope of {slope:g} radians, seen along the slope.",
     )
 
 
