@@ -21,8 +21,8 @@ from ..solvers.rows import Floats
 from ..stepwise import Simulation
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, Follower, reported
-from .model import Model, model_of
+from .follow import FOLLOWED, Follower, Placing, reported
+from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
 
@@ -54,7 +54,7 @@ class Frames:
     `position` (times, n, D), `rotation` (times, n) or in 3D (times, n, 3), `velocity` (times, n, D) and `spin` are
     values, `by[name]` their derivatives by parameter, each with the shape of the value followed by that of the
     parameter. In 3D rotations are vectors in the frame of the world, of which only the derivatives have a meaning, and
-    spins are in the frame of the world. Bodies that follow a motion have no derivatives; theirs are zero.
+    spins are in the frame of the world. Bodies that follow a motion move straight within a step, as in the run.
     """
 
     time: Floats
@@ -146,10 +146,10 @@ class Sensitivity:
 
     def derivative(self, wrt: str | Iterable[str], times: Any = None) -> Frames:
         """State and derivatives at the end of the run, or at each of some times, in forward mode."""
-        names = names_of(wrt)
-        slopes = [self.parameters.slopes(name, self.model, self.placings) for name in names]
+        names, at = names_of(wrt), self._times(times)
+        placings = self.placings + self._driven(at)
+        slopes = [self.parameters.slopes(name, self.model, placings) for name in names]
         shapes = [self.parameters.value(name).shape for name in names]
-        at = self._times(times)
         values, tangents = self._forward(np.concatenate(slopes, axis=1), at)
         by, first = {}, 0
         for name, slope, shape in zip(names, slopes, shapes):
@@ -161,14 +161,15 @@ class Sensitivity:
 
     def jvp(self, changes: Mapping[str, Any]) -> Frames:
         """Changes of the final state for changes of parameters, to first order."""
-        total = np.zeros((self.model.size + 12 * len(self.placings), 1))
+        at = self._times(None)
+        placings = self.placings + self._driven(at)
+        total = np.zeros((self.model.size + PLACED * len(placings), 1))
         for name, change in changes.items():
             value = self.parameters.value(name)
             given = np.asarray(change, dtype=np.float64)
             if given.shape != value.shape:
                 raise ProblemError(name, f"a change of shape {given.shape}", f"shape {value.shape}")
-            total[:, 0] += self.parameters.slopes(name, self.model, self.placings) @ given.ravel()
-        at = self._times(None)
+            total[:, 0] += self.parameters.slopes(name, self.model, placings) @ given.ravel()
         return _frames(at, self._forward(total, at)[1][..., 0], {}, self.model.dimension)
 
     def vjp(self, wrt: str | Iterable[str], position: Any = None, velocity: Any = None) -> dict[str, Floats]:
@@ -177,7 +178,8 @@ class Sensitivity:
         `position` and `velocity` are weights (n, D) of positions and linear velocities; None for zero.
         """
         names, n, dim = names_of(wrt), self.model.bodies, self.model.dimension
-        bar = np.zeros((self.model.size + 12 * len(self.placings), 1))
+        driven = self._driven(self._times(None))
+        bar = np.zeros((self.model.size + PLACED * (len(self.placings) + len(driven)), 1))
         for field, given, at in (("position", position, 0), ("velocity", velocity, V)):
             if given is None:
                 continue
@@ -187,7 +189,15 @@ class Sensitivity:
             for k in range(dim):
                 bar[BODY * np.arange(n) + at + k, 0] = weights[:, k]
         self._backward(bar)
-        return {name: self.parameters.adjoint(name, self.model, self.placings, bar[:, 0]) for name in names}
+        placings = self.placings + driven
+        return {name: self.parameters.adjoint(name, self.model, placings, bar[:, 0]) for name in names}
+
+    def _driven(self, at: Floats) -> list[Placing]:
+        """Placings of all bodies that follow a motion, at the starts of the steps of some times, body by body."""
+        h, start = self.sim.time_step, self.start.time
+        steps = np.clip(np.floor((at - start) / h + 1e-9), 0, max(self.state.step - self.start.step - 1, 0))
+        follows = np.flatnonzero(self.model.follows[: self.model.bodies])
+        return [Placing(int(body), float(start + k * h)) for body in follows for k in steps]
 
     def _times(self, times: Any) -> Floats:
         if times is None:
@@ -216,10 +226,21 @@ class Sensitivity:
                 done += 1
             play(tape, tangents, since, event, len(tape.time))
         out[:, ~free[:n]] = 0.0
+        first = self.model.size + PLACED * len(self.placings)
+        for k, place in enumerate(self._driven(at)):
+            given = tangents[first + PLACED * k : first + PLACED * (k + 1)]
+            out[k % len(at), place.actor] = given
+            out[k % len(at), place.actor, :6] += (at[k % len(at)] - place.time) * given[6:]
         return self._values(at), out
 
     def _backward(self, bar: Floats) -> None:
         """Adjoints of the numbers at the start from those of the end, in place."""
+        first = self.model.size + PLACED * len(self.placings)
+        for k, place in enumerate(self._driven(self._times(None))):
+            own, given = slice(BODY * place.actor, BODY * place.actor + PLACED), first + PLACED * k
+            bar[given : given + PLACED] = bar[own]
+            bar[given + 6 : given + PLACED] += (self.state.time - place.time) * bar[own][:6]
+            bar[own] = 0.0
         for body in np.flatnonzero(self.model.free):
             fly_back(bar, body, self.state.time - self.last[body], self.model.gravity_start)
         for k in range(len(self.segments) - 1, -1, -1):
@@ -241,6 +262,10 @@ class Sensitivity:
             if model.free[body]:
                 out[:, body, :3] += 0.5 * t * t * gravity
                 out[:, body, V : V + 3] += t * gravity
+        for k, place in enumerate(self._driven(at)):
+            given = placing(self.sim.world, place.actor, place.time, self.sim.time_step)
+            out[k % len(at), place.actor] = given
+            out[k % len(at), place.actor, :6] += (at[k % len(at)] - place.time) * given[6:]
         return out
 
 
