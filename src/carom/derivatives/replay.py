@@ -11,7 +11,7 @@ from ..problem.contacts import Contacts
 from ..resolve.response import Response
 from ..solvers.qp.cone import cone, solve_chosen, work_of
 from ..solvers.rows import Floats, Ints, speeds
-from .implicit import DENSE_DEPENDENT, Gram, Solved, picked
+from .implicit import DENSE_DEPENDENT, Gram, Picked, Solved
 from .kinks import AT_KINK, MASSES, PRESCRIBED, Margins
 from .tape import Cleared, Copied, Stage, System
 
@@ -90,9 +90,9 @@ class Replay:
         x = part.moved(at.velocity, y)
         sources: tuple[Any, ...] = ()
         if target is not None:
-            sources = (("target", picked(np.ones(len(active)), active, len(u))),)
+            sources = (("target", Picked(np.ones(len(active)), active, len(u))),)
         elif own:
-            sources = (("restitution", picked(-u[active], active, len(u))),)
+            sources = (("restitution", Picked(-u[active], active, len(u))),)
         reflected = e[active] if target is None and e[active].any() else None
         stage = Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses)
         self.stages.append(stage)
@@ -109,7 +109,7 @@ class Replay:
         gram = Gram(part)
         y = gram.solve(-((1.0 + e) * u)[chosen])
         x = part.moved(at.velocity, y)
-        sources = (("restitution", picked(-u[chosen], chosen, len(u))),) if own else ()
+        sources = (("restitution", Picked(-u[chosen], chosen, len(u))),) if own else ()
         reflected = e[chosen] if e[chosen].any() else None
         self.stages.append(Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses))
         tied, fields = chosen[gram.redundant], PRESCRIBED | ({"restitution"} if own else frozenset())
