@@ -241,7 +241,7 @@ class Track:
         pattern = abs(run.system.normal.matrix)
         coupled = (pattern @ pattern.T).tocsr()
         self.near = [coupled.indices[a:b] for a, b in zip(coupled.indptr[:-1], coupled.indptr[1:], strict=True)]
-        self.u = run.speeds(self.x)
+        self.u = run.speeds(self.x.copy()).copy()  # both are changed
         self.sizes = {"store": contacts.count, "step": contacts.count, "left": 1, "whole": 1}
         self.count = 0
 

@@ -41,6 +41,7 @@ class Replay:
         self.resting = np.zeros(contacts.count, bool)  # contacts that were stopped, and whose speed stays zero
         self.target: Floats | None = None  # (m,) speeds that qce_lcp asks for, in the register "target"
         self.origin, self.velocity = "before", system.velocity  # register and velocity from which answers start
+        self._speeds: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
 
     @property
     def small(self) -> float:
@@ -60,8 +61,10 @@ class Replay:
         self.plain = self.plain.moving(velocity.reshape(self.contacts.velocity.shape))
 
     def speeds(self, x: Floats) -> Floats:
-        """Separation speeds (m,)."""
-        return np.asarray(speeds(self.plain.rows, x.reshape(self.contacts.velocity.shape)))
+        """Separation speeds (m,), kept for the velocity of the last call; velocities of answers are not changed."""
+        if self._speeds[0] is not x:
+            self._speeds = x, np.asarray(speeds(self.plain.rows, x.reshape(self.contacts.velocity.shape)))
+        return self._speeds[1]
 
     def pushed(self, at: Ends, x: Floats, contacts: Ints, impulses: Floats) -> Ends:
         """The answer with more impulses, and the velocity after them."""
