@@ -130,6 +130,15 @@ def test_the_run_is_that_of_the_stepper():
     assert frames.velocity[0] == pytest.approx(state.velocity[:, :2], abs=1e-6)
 
 
+def test_a_trajectory_has_the_derivatives_of_its_run():
+    path = "materials.default.restitution"
+    made = carom.simulate(ball(), "gr", stepper="synchronous", step=0.01, duration=0.9)
+    run, same = carom.sensitivity(made), carom.sensitivity(ball(), "gr", 0.9, stepper="synchronous", step=0.01)
+    assert run.warnings and run.derivative(path).position[0] == pytest.approx(made.frame(-1).position, abs=1e-9)
+    assert (run.derivative(path)[path].position == same.derivative(path)[path].position).all()
+    assert carom.sensitivity(made, stepper="time_of_impact").warnings == ()
+
+
 def test_moving_boundaries_have_derivatives():
     floor = boundaries.Plane((0.0, 0.0), (0.0, 1.0), motion=motion.Vibrating(amplitude=0.1, frequency=1.3))
     two = Bodies(shapes.Disc(0.1), [[0.0, 0.5], [0.05, 1.0]])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..laws import Law
+from ..laws import Law, make
 from ..scene.file import load_scene
 from ..scene.model import Scene
 from ..scene.numbers import scalar
@@ -19,6 +19,7 @@ from ..settings import step_count
 from ..shown import counted
 from ..solvers.rows import Floats
 from ..stepwise import Simulation
+from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
 from .follow import FOLLOWED, Follower, Placing, reported
@@ -278,7 +279,7 @@ def _frames(at: Floats, numbers: Floats, by: Mapping[str, Frames], dimension: in
 
 
 def sensitivity(
-    scene: Scene | str | PathLike[str],
+    scene: Scene | Trajectory | str | PathLike[str],
     law: str | Law | None = None,
     duration: float | None = None,
     *,
@@ -295,15 +296,21 @@ def sensitivity(
     >>> run.vjp(["bodies.0.velocity"], position=weights)
 
     Arguments are those of `carom.simulate`; the stepper is `time_of_impact` unless another one is given, for which the
-    derivatives are exact. Impacts are solved exactly. `progress` is called with the part of the run that is done.
+    derivatives are exact. A trajectory is run again with its own settings, where no others are given. Impacts are
+    solved exactly. `progress` is called with the part of the run that is done.
     """
-    made = _scene(scene)
-    chosen = "time_of_impact" if stepper is None else stepper
-    models = {"restitution_model": restitution_model, "friction_model": friction_model}
-    sim = Simulation(made, law, step=step, stepper=chosen, tolerance="exact", **models)
-    length = scalar("duration", made.duration if duration is None else duration, 0.0)
+    given = {"step": step, "stepper": stepper, "restitution_model": restitution_model, "friction_model": friction_model}
+    if isinstance(scene, Trajectory):
+        own, made, folder = scene.settings, scene.scene, None
+        given = {name: getattr(own, name) if value is None else value for name, value in given.items()}
+        law = make(own.law, **dict(own.law_options)) if law is None else law
+        wanted = own.duration
+    else:
+        made, folder = _scene(scene), None if isinstance(scene, Scene) else Path(fspath(scene)).parent
+        given["stepper"], wanted = stepper or "time_of_impact", made.duration
+    sim = Simulation(made, law, tolerance="exact", **given)
+    length = scalar("duration", wanted if duration is None else duration, 0.0)
     steps = step_count("duration", length, sim.time_step)
-    folder = None if isinstance(scene, Scene) else Path(fspath(scene)).parent
     return Sensitivity(sim, Parameters(made, sim.time_step, folder), steps, progress)
 
 
