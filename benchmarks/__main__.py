@@ -27,6 +27,7 @@ import numpy as np
 from . import (
     collapses,
     cone_data,
+    derivatives,
     detection,
     discs,
     factorization,
@@ -57,6 +58,7 @@ BENCHMARKS: dict[str, Callable[..., list[Row]]] = {
     "layer_map": layer.run_map,
     "thread_steps": threads.run_steps,
     "instants": instants.run,
+    "derivatives": derivatives.run,
     "collapses": collapses.run,
     "standing": guarantees.run_standing,
     "fuzz": guarantees.run_fuzz,

@@ -87,19 +87,23 @@ def figure(path: Path, values) -> None:
     from carom.draw.style import BLUE, GRAY, PALE, RED, save, sheet
 
     times = np.linspace(0.0, END, 300)
-    with sheet(6.0, 3.2) as drawn:
+    with sheet(6.0, 3.6) as drawn:
         at = drawn.subplots()
-        for chosen, color in ((START, PALE), (values, GRAY)):
+        for chosen, color, name in ((START, PALE, "first try"), (values, GRAY, "other balls, aimed")):
             frames = carom.sensitivity(scene(chosen)).derivative("bodies.0.velocity", times)
             for ball in range(7):
-                mine = BLUE if ball == CHOSEN and color == GRAY else color
-                at.plot(*frames.position[:, ball].T, color=mine, lw=1.8 if mine == BLUE else 0.9)
+                aimed_at = ball == CHOSEN and color == GRAY
+                label = "chosen ball, aimed" if aimed_at else name if ball == 0 else None
+                style = {"color": BLUE, "lw": 2.2} if aimed_at else {"color": color, "lw": 1.3}
+                at.plot(*frames.position[:, ball].T, **style, label=label, zorder=3 if aimed_at else 2)
         for ball, place in enumerate(rack()):
             color = BLUE if ball == CHOSEN else "white"
             at.add_patch(Circle(place, RADIUS, facecolor=color, edgecolor="black", linewidth=0.7, zorder=4))
-        at.plot(*TARGET, color=RED, marker="+", ms=12, mew=2, zorder=5)
-        at.set(xlim=(0.2, 1.6), ylim=(-0.4, 0.4), aspect="equal", xlabel="x (m)", ylabel="y (m)")
+        at.plot(*TARGET, color=RED, marker="+", ms=12, mew=2, linestyle="", label="target", zorder=5)
+        at.set(xlim=(0.0, 1.6), ylim=(-0.4, 0.4), aspect="equal", xlabel="x (m)", ylabel="y (m)")
         at.grid(False)
+        at.spines[["top", "right"]].set_visible(True)
+        drawn.legend(loc="outside upper center", ncols=4)
         save(drawn, path, 150)
 
 

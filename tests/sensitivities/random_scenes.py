@@ -60,10 +60,13 @@ def final(run: Sensitivity) -> np.ndarray:
 
 
 def difference(
-    run: Sensitivity, directions: Mapping[str, np.ndarray], make: Callable[[Scene], np.ndarray]
+    run: Sensitivity,
+    directions: Mapping[str, np.ndarray],
+    make: Callable[[Scene], np.ndarray],
+    step: float = 2e-7,
 ) -> np.ndarray:
     """Derivative of the final state along a direction of some parameters, from whole runs: differences of order six."""
-    values, step = {path: run.parameters.value(path) for path in directions}, 2e-7
+    values = {path: run.parameters.value(path) for path in directions}
     total = 0.0
     for k, weight in ((1, 45.0), (2, -9.0), (3, 1.0)):
         for sign in (1.0, -1.0):

@@ -65,7 +65,7 @@ def test_fixed_steps_have_another_derivative_and_say_so():
     assert min(off) > 0.1  # the bias does not vanish with the step: the time of the impact is not differentiated
 
 
-def agreement(run, paths, seed, make) -> float:
+def agreement(run, paths, seed, make, step=2e-7) -> float:
     """Largest relative difference from central differences along a random direction of some parameters together.
 
     Also compares both modes.
@@ -74,7 +74,7 @@ def agreement(run, paths, seed, make) -> float:
     along = {path: np.asarray(rng.normal(size=run.parameters.value(path).shape)) for path in paths}
     change = run.jvp(along)
     got = np.concatenate([np.ravel(part) for part in (change.position, change.velocity, change.spin)])
-    wanted = random.difference(run, along, make)
+    wanted = random.difference(run, along, make, step)
     weights = rng.normal(size=change.position.shape[1:])
     back = run.vjp(paths, position=weights)
     total = sum(np.vdot(back[path], along[path]) for path in paths)
@@ -130,6 +130,15 @@ def test_the_run_is_that_of_the_stepper():
     assert frames.velocity[0] == pytest.approx(state.velocity[:, :2], abs=1e-6)
 
 
+def test_a_trajectory_has_the_derivatives_of_its_run():
+    path = "materials.default.restitution"
+    made = carom.simulate(ball(), "gr", stepper="synchronous", step=0.01, duration=0.9)
+    run, same = carom.sensitivity(made), carom.sensitivity(ball(), "gr", 0.9, stepper="synchronous", step=0.01)
+    assert run.warnings and run.derivative(path).position[0] == pytest.approx(made.frame(-1).position, abs=1e-9)
+    assert (run.derivative(path)[path].position == same.derivative(path)[path].position).all()
+    assert carom.sensitivity(made, stepper="time_of_impact").warnings == ()
+
+
 def test_moving_boundaries_have_derivatives():
     floor = boundaries.Plane((0.0, 0.0), (0.0, 1.0), motion=motion.Vibrating(amplitude=0.1, frequency=1.3))
     two = Bodies(shapes.Disc(0.1), [[0.0, 0.5], [0.05, 1.0]])
@@ -149,7 +158,7 @@ def parts() -> Scene:
     bodies = [
         Bodies(shapes.Disc(0.2), [[0.0, 0.9]], velocity=[[0.4, -0.5]], spin=3.0, mass=1.3),
         Bodies(shapes.Polygon(0.3 * np.array([[1.0, 0.1], [-0.3, 0.9], [-0.6, -0.8]])), [[0.9, 1.2]], spin=-2.0),
-        Bodies(shapes.Rectangle((0.4, 0.2)), [[-0.9, 1.0]], velocity=[[0.3, -0.2]], angle=0.4, material="ball"),
+        Bodies(shapes.Rectangle(0.4, 0.2), [[-0.9, 1.0]], velocity=[[0.3, -0.2]], angle=0.4, material="ball"),
         Bodies(shapes.Disc(0.15), [[0.25, 1.6]], velocity=[[0.0, -2.0]], material="ball"),
         Bodies(shapes.Disc(0.3), [[2.0, 0.4]], motion=paddle),
         Bodies(shapes.Disc(0.1), [[2.1, 1.3]], material="ball"),
@@ -177,10 +186,11 @@ def test_each_kind_of_parameter_agrees_with_differences():
     def make(changed):
         return random.final(carom.sensitivity(changed))
 
-    off = {path: agreement(run, [path], 7, make) for path in EACH}
+    # Impacts multiply rounding errors by some hundreds, so that the steps are longer than in the other scenes.
+    off = {path: agreement(run, [path], 7, make, 2e-6) for path in EACH}
     assert max(off.values()) < 1e-5, off
     moving = [path for path in EACH if np.abs(run.derivative(path)[path].position).max() > 1e-6]
-    assert set(EACH) - set(moving) <= {"materials.ball.density"}, moving  # each has an effect: zeros would agree, too
+    assert set(EACH) - set(moving) == {"materials.ball.restitution"}, moving  # no impact of two such bodies
 
 
 def chain() -> Scene:

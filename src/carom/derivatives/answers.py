@@ -6,7 +6,7 @@ import numpy as np
 
 from ..resolve.restitution import _gaining, _mixed
 from ..solvers.rows import Floats, Ints
-from .implicit import Gram, Solved, picked
+from .implicit import Gram, Picked, Solved
 from .laws import inelastic, replayed
 from .replay import Ends, Replay
 from .tape import Copied
@@ -88,7 +88,7 @@ def _held(run: Replay, at: Ends, contacts: Ints, impulses: Floats, target: Float
     part = run.system.part(contacts)
     gram = Gram(part)
     x = part.moved(at.velocity, impulses)
-    sources = (("target", picked(np.ones(len(contacts)), contacts, len(target))),)
+    sources = (("target", Picked(np.ones(len(contacts)), contacts, len(target))),)
     stage = Solved(part, impulses, at.velocity, x, gram, at.register, None, sources, None, at.impulses)
     run.stages.append(stage)
     tied = contacts[gram.redundant]

@@ -21,7 +21,7 @@ from ..problem.solution import ImpactSolution
 from ..resolve.impulses import EXACT_SHARE_CONTACTS
 from ..solvers.rows import Floats, Ints
 from .answers import island_of_components
-from .implicit import General, Solved, picked
+from .implicit import General, Solved
 from .kinks import PRESCRIBED
 from .replay import Ends, Replay
 from .targets import Balanced, Targets
@@ -64,8 +64,8 @@ def joint_answer(run: Replay, solution: ImpactSolution, at: Ends, restitution: b
         )
     part = system.part(pieces.rows)
     factor = General(sp.csr_matrix(pieces.p + pieces.q @ (part.matrix @ part.transposed)))
-    asked = picked(share[label[closed]], closed, m)
-    right = sp.vstack([asked, sp.csr_matrix((len(pieces.rows) - len(closed), m))], format="csr")
+    asked = (share[label[closed]], (np.arange(len(closed)), closed))
+    right = sp.csr_matrix(asked, shape=(len(pieces.rows), m))
     sources = (("target", right), ("friction", pieces.friction))
     end = run.begin("rough")
     stage = Solved(part, z[pieces.rows], system.velocity, x, factor, "rough", None, sources, pieces.q, end.impulses)

@@ -145,7 +145,7 @@ class Solved:
     factor: Any  # of P + Q K
     register: str  # of the velocity
     reflected: Floats | sp.csr_matrix | None = None  # -B, (k, k), or its diagonal (k,)
-    sources: tuple[tuple[str, sp.csr_matrix], ...] = ()  # name and C of each
+    sources: tuple[tuple[str, Any], ...] = ()  # name and C of each
     q: sp.csr_matrix | None = None  # Q; the identity if None, and then the factor is symmetric
     impulses: str | None = None  # register to which y is added
 
@@ -202,7 +202,20 @@ def _add_source(bar: Slopes, name: str, value: Floats) -> None:
         bar.registers[name] = bar.registers.get(name, 0.0) + value
 
 
-def picked(values: Floats, places: Ints, size: int) -> sp.csr_matrix:
-    """The matrix (k, size) with `values` (k,) in the columns `places`."""
-    k = len(places)
-    return sp.csr_matrix((values, (np.arange(k), places)), shape=(k, size))
+class Picked:
+    """The matrix (k, size) with `values` (k,) in different columns `places`; scipy takes long to make one."""
+
+    def __init__(self, values: Floats, places: Ints, size: int, transposed: bool = False) -> None:
+        self.values, self.places, self.size, self.transposed = values, places, size, transposed
+        self.shape = (size, len(places)) if transposed else (len(places), size)
+
+    @property
+    def T(self) -> Picked:
+        return Picked(self.values, self.places, self.size, not self.transposed)
+
+    def __matmul__(self, x: Floats) -> Floats:
+        if not self.transposed:
+            return np.asarray(self.values[:, None] * x[self.places])
+        out = np.zeros((self.size, x.shape[1]))
+        out[self.places] = self.values[:, None] * x
+        return out

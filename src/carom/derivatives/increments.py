@@ -22,10 +22,12 @@ from .dual import Dual, inputs, slope_of, uncompiled
 from .kinks import GEOMETRY, MASSES
 from .replay import Ends, Replay
 from .tape import Cleared, Slopes, System
+from .tracking import Tracked, tracked
 
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # entries of K in the collision table
 TIE = 1e-12  # margin of a comparison, relative to the fastest speed, below which both sides are the same number
-MOST_IMPULSES = 200_000  # of one replay
+MOST_IMPULSES = 200_000  # of one replay with friction
+MOST_INCREMENTS = 5_000_000  # of one replay without friction, 240 MB
 
 
 class Local:
@@ -239,7 +241,7 @@ class Track:
         pattern = abs(run.system.normal.matrix)
         coupled = (pattern @ pattern.T).tocsr()
         self.near = [coupled.indices[a:b] for a, b in zip(coupled.indptr[:-1], coupled.indptr[1:], strict=True)]
-        self.u = run.speeds(self.x)
+        self.u = run.speeds(self.x.copy()).copy()  # both are changed
         self.sizes = {"store": contacts.count, "step": contacts.count, "left": 1, "whole": 1}
         self.count = 0
 
@@ -315,8 +317,10 @@ def etm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
     """Compression, loss and release in increments: `carom.laws.etm._track`."""
     if law.increment != "island":
         raise ProblemError("increment", law.increment, "island, for derivatives of etm")
-    track, tol = Track(run, contacts, register), law.approach_left(contacts, 0.0)
-    label, m = contacts.island_labels(), contacts.count
+    tol, label, m = law.approach_left(contacts, 0.0), contacts.island_labels(), contacts.count
+    if not (run.contacts.friction.any() and run.response.friction_model is None):
+        return _smooth_etm(run, law, contacts, register, label)
+    track = Track(run, contacts, register)
     store, step = np.zeros(m), np.zeros(m)
     for _ in range(law.max_repeats):
         if -track.u.min() <= tol:
@@ -342,6 +346,24 @@ def etm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
         run.stages.append(Cleared("store"))
     run.margins.note(np.arange(m), track.u, "is about to approach")
     return track.ends()
+
+
+def _smooth_etm(run: Replay, law: Any, contacts: Contacts, register: str, label: Ints) -> Ends:
+    """etm without friction, found again by the kernel that notes its margins."""
+    at, rows, e = run.begin(register), run.plain.rows, contacts.restitution
+    start, lam = at.velocity.reshape(contacts.velocity.shape), float(law.lam)
+    bounds = (law.approach_left(contacts, 0.0), law.max_repeats, MOST_INCREMENTS, TIE * run.margins.scale)
+    what, numbers, x, u, normal, margins = tracked(rows, start, e, label, (lam, *bounds))
+    if len(what) > MOST_INCREMENTS:
+        reason = f"more than {MOST_INCREMENTS:,} increments"
+        raise ProblemError("solution", reason, "an impact that the law resolves with fewer")
+    for margin, reason in zip(margins, ("is no longer the fastest approach", "is about to have another increment")):
+        noted = np.flatnonzero(np.isfinite(margin))
+        run.margins.note(noted, margin[noted], reason)
+    run.margins.note(np.arange(contacts.count), u, "is about to approach")
+    given = (what, numbers, at.velocity, x.ravel(), label, e, lam, at.register, at.impulses)
+    run.stages.append(Tracked(run.system, *given))
+    return Ends(at.register, at.impulses, x.ravel(), normal)
 
 
 def _serve(track: Track, i: int, store: Floats, step: Floats, release: bool) -> None:

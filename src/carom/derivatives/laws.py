@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..laws.gauss_seidel import ORDERS, WORST, _sweep_keys
 from ..problem.contacts import Contacts
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 from .increments import etm, sqm
 from .passes import Passes, Record, replayed_passes
 from .replay import Ends, Replay
@@ -19,6 +19,7 @@ from .smm import rough_smm
 from .springs import lzb
 
 MOST_STAGES = 200_000  # of one replay
+Reflections = tuple[Ints, Floats, Ints, Floats, Floats, Floats]  # the first fields of `Sequence`, after the system
 PASS_MARGINS = (
     "is about to approach",
     "is about to approach no more",
@@ -139,7 +140,7 @@ def _sequence(run: Replay, law: Any, contacts: Contacts, register: str, own: boo
     return _reflected(run, at, (which, speeds, np.arange(len(which) + 1), at.velocity, x.ravel(), e), lam, own)
 
 
-def _reflected(run: Replay, at: Ends, given: tuple[Any, ...], impulses: Floats, own: bool) -> Ends:
+def _reflected(run: Replay, at: Ends, given: Reflections, impulses: Floats, own: bool) -> Ends:
     """The stage of reflections, and the answer after it."""
     run.stages.append(Sequence(run.system, *given, run.plain.rows.diag, own, at.register, at.impulses))
     return Ends(at.register, at.impulses, given[4], impulses)

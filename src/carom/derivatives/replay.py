@@ -11,7 +11,7 @@ from ..problem.contacts import Contacts
 from ..resolve.response import Response
 from ..solvers.qp.cone import cone, solve_chosen, work_of
 from ..solvers.rows import Floats, Ints, speeds
-from .implicit import DENSE_DEPENDENT, Gram, Solved, picked
+from .implicit import DENSE_DEPENDENT, Gram, Picked, Solved
 from .kinks import AT_KINK, MASSES, PRESCRIBED, Margins
 from .tape import Cleared, Copied, Stage, System
 
@@ -41,6 +41,7 @@ class Replay:
         self.resting = np.zeros(contacts.count, bool)  # contacts that were stopped, and whose speed stays zero
         self.target: Floats | None = None  # (m,) speeds that qce_lcp asks for, in the register "target"
         self.origin, self.velocity = "before", system.velocity  # register and velocity from which answers start
+        self._speeds: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
 
     @property
     def small(self) -> float:
@@ -60,8 +61,10 @@ class Replay:
         self.plain = self.plain.moving(velocity.reshape(self.contacts.velocity.shape))
 
     def speeds(self, x: Floats) -> Floats:
-        """Separation speeds (m,)."""
-        return np.asarray(speeds(self.plain.rows, x.reshape(self.contacts.velocity.shape)))
+        """Separation speeds (m,), kept for the velocity of the last call; velocities of answers are not changed."""
+        if self._speeds[0] is not x:
+            self._speeds = x, np.asarray(speeds(self.plain.rows, x.reshape(self.contacts.velocity.shape)))
+        return self._speeds[1]
 
     def pushed(self, at: Ends, x: Floats, contacts: Ints, impulses: Floats) -> Ends:
         """The answer with more impulses, and the velocity after them."""
@@ -90,9 +93,9 @@ class Replay:
         x = part.moved(at.velocity, y)
         sources: tuple[Any, ...] = ()
         if target is not None:
-            sources = (("target", picked(np.ones(len(active)), active, len(u))),)
+            sources = (("target", Picked(np.ones(len(active)), active, len(u))),)
         elif own:
-            sources = (("restitution", picked(-u[active], active, len(u))),)
+            sources = (("restitution", Picked(-u[active], active, len(u))),)
         reflected = e[active] if target is None and e[active].any() else None
         stage = Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses)
         self.stages.append(stage)
@@ -109,7 +112,7 @@ class Replay:
         gram = Gram(part)
         y = gram.solve(-((1.0 + e) * u)[chosen])
         x = part.moved(at.velocity, y)
-        sources = (("restitution", picked(-u[chosen], chosen, len(u))),) if own else ()
+        sources = (("restitution", Picked(-u[chosen], chosen, len(u))),) if own else ()
         reflected = e[chosen] if e[chosen].any() else None
         self.stages.append(Solved(part, y, at.velocity, x, gram, at.register, reflected, sources, None, at.impulses))
         tied, fields = chosen[gram.redundant], PRESCRIBED | ({"restitution"} if own else frozenset())

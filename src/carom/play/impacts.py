@@ -219,7 +219,7 @@ def impact_answer(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outcomes_answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The outcome set of the impact of a request as for `impact_answer`, over the two velocities that it leaves open."""
+    """The outcome set of an impact, for a request as that of `impact_answer`, over the two velocities most open."""
     lesson = _lesson(request.get("scene"))
     names = chosen_laws(request.get("laws"), laws.names())
     problem = lesson.make(checked(lesson.sliders, request.get("parameters", {}))).problem

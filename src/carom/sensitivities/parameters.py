@@ -25,7 +25,7 @@ from ..solvers.rows import Floats, Ints
 from ..world import World
 from .contact_map import BODY, V
 from .follow import Placing
-from .model import Model, model_of, placing
+from .model import PLACED, Model, model_of, placing
 
 RELATIVE_STEP = 1e-3  # of the differences, relative to the value or to 1 if that is larger
 CENTRAL = ((-2.0, 1.0), (-1.0, -8.0), (1.0, 8.0), (2.0, -1.0))  # steps, and weights over 12
@@ -113,8 +113,8 @@ class Parameters:
         """Derivatives (numbers, values) of the vector of the model and of all placings."""
         value = self.value(path)
         known = self._plain(path, value, model)
-        if known is not None and not placings:
-            out = np.zeros((model.size, value.size))
+        if known is not None:
+            out = np.zeros((model.size + PLACED * len(placings), value.size))
             out[known, np.arange(value.size)] = 1.0
             return out
         return np.stack([self._difference(path, value, k, placings) for k in range(value.size)], axis=1)
@@ -123,7 +123,7 @@ class Parameters:
         """Derivatives in the shape of a parameter from those of the vector and of all placings, (numbers,)."""
         value = self.value(path)
         known = self._plain(path, value, model)
-        if known is not None and not placings:
+        if known is not None:
             return bar[known].reshape(value.shape)
         return np.asarray(self.slopes(path, model, placings).T @ bar).reshape(value.shape)
 

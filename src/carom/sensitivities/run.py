@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..kernels import prepare
-from ..laws import Law
+from ..laws import Law, make
 from ..scene.file import load_scene
 from ..scene.model import Scene
 from ..scene.numbers import scalar
@@ -20,10 +20,11 @@ from ..settings import step_count
 from ..shown import counted
 from ..solvers.rows import Floats
 from ..stepwise import Simulation
+from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, Follower, reported
-from .model import Model, model_of
+from .follow import FOLLOWED, Follower, Placing, reported
+from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
 
@@ -55,7 +56,7 @@ class Frames:
     `position` (times, n, D), `rotation` (times, n) or in 3D (times, n, 3), `velocity` (times, n, D) and `spin` are
     values. `by[name]` has their derivatives by parameter, each with the shape of the value followed by that of the
     parameter. In 3D rotations are vectors in the frame of the world, of which only the derivatives have a meaning, and
-    spins are in the frame of the world. Bodies that follow a motion have no derivatives; theirs are zero.
+    spins are in the frame of the world. Bodies that follow a motion move straight within a step, as in the run.
     """
 
     time: Floats
@@ -147,10 +148,10 @@ class Sensitivity:
 
     def derivative(self, wrt: str | Iterable[str], times: Any = None) -> Frames:
         """State and derivatives at the end of the run, or at each of some times, in forward mode."""
-        names = names_of(wrt)
-        slopes = [self.parameters.slopes(name, self.model, self.placings) for name in names]
+        names, at = names_of(wrt), self._times(times)
+        placings = self.placings + self._driven(at)
+        slopes = [self.parameters.slopes(name, self.model, placings) for name in names]
         shapes = [self.parameters.value(name).shape for name in names]
-        at = self._times(times)
         values, tangents = self._forward(np.concatenate(slopes, axis=1), at)
         by, first = {}, 0
         for name, slope, shape in zip(names, slopes, shapes):
@@ -162,14 +163,15 @@ class Sensitivity:
 
     def jvp(self, changes: Mapping[str, Any]) -> Frames:
         """Changes of the final state for changes of parameters, to first order."""
-        total = np.zeros((self.model.size + 12 * len(self.placings), 1))
+        at = self._times(None)
+        placings = self.placings + self._driven(at)
+        total = np.zeros((self.model.size + PLACED * len(placings), 1))
         for name, change in changes.items():
             value = self.parameters.value(name)
             given = np.asarray(change, dtype=np.float64)
             if given.shape != value.shape:
                 raise ProblemError(name, f"a change of shape {given.shape}", f"shape {value.shape}")
-            total[:, 0] += self.parameters.slopes(name, self.model, self.placings) @ given.ravel()
-        at = self._times(None)
+            total[:, 0] += self.parameters.slopes(name, self.model, placings) @ given.ravel()
         return _frames(at, self._forward(total, at)[1][..., 0], {}, self.model.dimension)
 
     def vjp(self, wrt: str | Iterable[str], position: Any = None, velocity: Any = None) -> dict[str, Floats]:
@@ -178,7 +180,8 @@ class Sensitivity:
         `position` and `velocity` are weights (n, D) of positions and linear velocities; None for zero.
         """
         names, n, dim = names_of(wrt), self.model.bodies, self.model.dimension
-        bar = np.zeros((self.model.size + 12 * len(self.placings), 1))
+        driven = self._driven(self._times(None))
+        bar = np.zeros((self.model.size + PLACED * (len(self.placings) + len(driven)), 1))
         for field, given, at in (("position", position, 0), ("velocity", velocity, V)):
             if given is None:
                 continue
@@ -188,7 +191,15 @@ class Sensitivity:
             for k in range(dim):
                 bar[BODY * np.arange(n) + at + k, 0] = weights[:, k]
         self._backward(bar)
-        return {name: self.parameters.adjoint(name, self.model, self.placings, bar[:, 0]) for name in names}
+        placings = self.placings + driven
+        return {name: self.parameters.adjoint(name, self.model, placings, bar[:, 0]) for name in names}
+
+    def _driven(self, at: Floats) -> list[Placing]:
+        """Placings of all bodies that follow a motion, at the starts of the steps of some times, body by body."""
+        h, start = self.sim.time_step, self.start.time
+        steps = np.clip(np.floor((at - start) / h + 1e-9), 0, max(self.state.step - self.start.step - 1, 0))
+        follows = np.flatnonzero(self.model.follows[: self.model.bodies])
+        return [Placing(int(body), float(start + k * h)) for body in follows for k in steps]
 
     def _times(self, times: Any) -> Floats:
         if times is None:
@@ -217,10 +228,21 @@ class Sensitivity:
                 done += 1
             play(tape, tangents, since, event, len(tape.time))
         out[:, ~free[:n]] = 0.0
+        first = self.model.size + PLACED * len(self.placings)
+        for k, place in enumerate(self._driven(at)):
+            given = tangents[first + PLACED * k : first + PLACED * (k + 1)]
+            out[k % len(at), place.actor] = given
+            out[k % len(at), place.actor, :6] += (at[k % len(at)] - place.time) * given[6:]
         return self._values(at), out
 
     def _backward(self, bar: Floats) -> None:
         """Adjoints of the numbers at the start from those of the end, in place."""
+        first = self.model.size + PLACED * len(self.placings)
+        for k, place in enumerate(self._driven(self._times(None))):
+            own, given = slice(BODY * place.actor, BODY * place.actor + PLACED), first + PLACED * k
+            bar[given : given + PLACED] = bar[own]
+            bar[given + 6 : given + PLACED] += (self.state.time - place.time) * bar[own][:6]
+            bar[own] = 0.0
         for body in np.flatnonzero(self.model.free):
             fly_back(bar, body, self.state.time - self.last[body], self.model.gravity_start)
         for k in range(len(self.segments) - 1, -1, -1):
@@ -242,6 +264,10 @@ class Sensitivity:
             if model.free[body]:
                 out[:, body, :3] += 0.5 * t * t * gravity
                 out[:, body, V : V + 3] += t * gravity
+        for k, place in enumerate(self._driven(at)):
+            given = placing(self.sim.world, place.actor, place.time, self.sim.time_step)
+            out[k % len(at), place.actor] = given
+            out[k % len(at), place.actor, :6] += (at[k % len(at)] - place.time) * given[6:]
         return out
 
 
@@ -254,7 +280,7 @@ def _frames(at: Floats, numbers: Floats, by: Mapping[str, Frames], dimension: in
 
 
 def sensitivity(
-    scene: Scene | str | PathLike[str],
+    scene: Scene | Trajectory | str | PathLike[str],
     law: str | Law | None = None,
     duration: float | None = None,
     *,
@@ -271,16 +297,22 @@ def sensitivity(
     >>> run.vjp(["bodies.0.velocity"], position=weights)
 
     Arguments are those of `carom.simulate`; the stepper is `time_of_impact` unless another one is given, for which the
-    derivatives are exact. Impacts are solved exactly. `progress` is called with the part of the run that is done.
+    derivatives are exact. A trajectory is run again with its own settings, where no others are given. Impacts are
+    solved exactly. `progress` is called with the part of the run that is done.
     """
-    made = _scene(scene)
+    given = {"step": step, "stepper": stepper, "restitution_model": restitution_model, "friction_model": friction_model}
+    if isinstance(scene, Trajectory):
+        own, made, folder = scene.settings, scene.scene, None
+        given = {name: getattr(own, name) if value is None else value for name, value in given.items()}
+        law = make(own.law, **dict(own.law_options)) if law is None else law
+        wanted = own.duration
+    else:
+        made, folder = _scene(scene), None if isinstance(scene, Scene) else Path(fspath(scene)).parent
+        given["stepper"], wanted = stepper or "time_of_impact", made.duration
     prepare(["derivatives"])
-    chosen = "time_of_impact" if stepper is None else stepper
-    models = {"restitution_model": restitution_model, "friction_model": friction_model}
-    sim = Simulation(made, law, step=step, stepper=chosen, tolerance="exact", **models)
-    length = scalar("duration", made.duration if duration is None else duration, 0.0)
+    sim = Simulation(made, law, tolerance="exact", **given)
+    length = scalar("duration", wanted if duration is None else duration, 0.0)
     steps = step_count("duration", length, sim.time_step)
-    folder = None if isinstance(scene, Scene) else Path(fspath(scene)).parent
     return Sensitivity(sim, Parameters(made, sim.time_step, folder), steps, progress)
 
 
