@@ -149,6 +149,7 @@ class ChangingEngine:
             raise ProblemError("add", np.asarray(wanted.add).tolist(), text)
         state, more = self._with(removed, new, *arrays)
         self.pending = np.concatenate([self.pending, rows, more])
+        self.use(state)  # a checkpoint holds the memory of the stepper of this state
         return state
 
     def _numbers(self, name: str, given: Any, state: State, present: bool) -> Ints:

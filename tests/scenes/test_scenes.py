@@ -13,6 +13,7 @@ from carom.scenes import SCENES, make_scene
 
 DRIVEN = {
     "arm_strikes_balls",
+    "hopper",
     "maxwells_demon",
     "granular_wave_2d",
     "granular_wave",

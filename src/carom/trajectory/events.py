@@ -1,8 +1,8 @@
 """The table of events of a run: as stored, within its budget, and as users see it.
 
-A run records its events within a budget: BUDGET_SHARE of the bytes of its frames so far, and always RESERVE. Where a
-step has more events than are left, its weakest ones are not listed: their number, their energy and the momentum that
-they have given to each body are summed, so that the momentum of every body is still explained.
+A run records its events within a budget: BUDGET_SHARE of the bytes of its frames and steps so far, and always RESERVE.
+Where a step has more events than are left, its weakest ones are not listed: their number, their energy and the momentum
+that they have given to each body are summed, so that the momentum of every body is still explained.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..settings import Settings
 from ..solvers.rows import Floats, Ints
 from ..stepping import events as rows_of
 from ..stepping.events import COLUMNS, DIRECTION, EMITTED, ENERGY, IMPULSE, KINDS, NOBODY, PLACE
-from ..stepping.report import STATUSES, ContactImpulses
+from ..stepping.report import STATUSES, ContactImpulses, step_table
 from ..world import State, World
 
-BUDGET_SHARE = 0.12  # of the bytes of the frames: with what checkpoints hold less than a fifth of a file
-RESERVE = 4 << 20  # bytes that are always allowed: events of a small world are rarely too many
+BUDGET_SHARE = 0.12  # of the bytes of frames and steps: with what checkpoints hold less than a fifth of a file
+RESERVE = 1 << 18  # bytes that are always allowed: those of a short run, beside the constant parts of a file
 FIRST_ROWS = 1 << 10  # of a chunk: runs with few events stay small
 AXES = "xyz"
 STEP_ROUNDING = 1e-6  # of a step, by which the time of a beginning may be below a whole number of steps
@@ -102,7 +102,7 @@ class Ledger:
     def __init__(self, world: World, state: State, settings: Settings) -> None:
         frame = 8 * sum(getattr(state, name).size for name in ("position", "orientation", "velocity"))
         self.row_bytes = stored_table(world.dimension).itemsize
-        self.per_step = BUDGET_SHARE * frame / settings.frame_every
+        self.per_step = BUDGET_SHARE * (frame / settings.frame_every + step_table(world.dimension).itemsize)
         self.all = settings.events == "all"
         self.listed, self.first = 0, state.step
         self.held = 0  # periods of rest that were open when they were last looked through

@@ -10,9 +10,12 @@ import pytest
 from PIL import Image
 from tests.draw.viewer.made_runs import plane_scene, record, space_scene
 
+from carom import simulate
 from carom.draw.colors import Coloring
 from carom.draw.viewer import tone, viewing
 from carom.draw.viewer.look import WIDTH
+from carom.draw.viewer.panel import strongest_impacts
+from carom.scene import Bodies, Disc, Scene, Sink, Source
 from carom.trajectory import Trajectory
 
 SECONDS = 120.0  # until something must have happened: software rendering, perhaps beside other tests
@@ -226,3 +229,28 @@ def test_two_runs_of_space_stand_side_by_side_with_shadows_and_move(shared_page,
             return min(sides) > 0.7 * max(sides) > 0
 
         until(page, beside, "both runs above the panel of a narrow window")
+
+
+def test_a_click_in_the_list_of_impacts_shows_the_frame_after_it(plane_page, plane_run):
+    page, viewer = plane_page
+    first_frame(page, viewer, plane_run)
+    with Trajectory(plane_run) as run:
+        label, time_after = list(strongest_impacts(run).items())[3]
+    choose(page, "Impacts", label)
+    until(page, lambda seen: viewer.page.player.time == pytest.approx(time_after), "the frame after the impact")
+    assert time_after > 0.0
+
+
+def test_bodies_that_come_and_go(shared_page):
+    """A disc without gravity, and a second one that is there in the middle third of the run."""
+    late = Bodies(Disc(0.5), [[2.0, 0.0]], name="late", present=False)
+    source, sink = Source("late", (2.0, 0.0), (2.0, 0.0), start=1.0, stop=1.1), Sink(bodies=("late",), start=2.0)
+    scene = Scene("two", [Bodies(Disc(0.5), [[0.0, 0.0]]), late], sources=[source], sinks=[sink])
+    with simulate(scene, duration=3.0, frame_rate=10.0) as run, viewing([run], port=0, play=False) as viewer:
+        alone = colored(load(shared_page, viewer))
+        for time_shown, factor in ((1.5, 2.0), (2.5, 1.0)):
+            number = shared_page.locator(".mantine-NumberInput-input").first
+            number.fill(str(time_shown))
+            number.press("Enter")
+            near = pytest.approx(factor * alone, rel=0.1)
+            until(shared_page, lambda seen, near=near: colored(seen) == near, f"{factor:g} discs at {time_shown}")
