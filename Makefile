@@ -25,7 +25,7 @@ STILLS := butterfly matryoshka cradle_3d pool_break_3d two_rabbits_box rabbits_i
 FILMS := "cradle_3d --to 4" "pool_break_3d --to 4 --camera elevation=28" "card_house --from 9.8 --to 12.8" \
 	"rube_goldberg --speed 4"
 
-# Runs that docs/gallery.md plays, together less than 2.5 MB.
+# Runs that docs/gallery.md plays, recorded in less than 0.6 MB.
 RUNS := "pool_break --duration 6 --frame-rate 40" "newtons_cradle --frame-rate 40" \
 	"maxwells_demon --duration 12 --frame-rate 25" "cradle_3d --duration 4 --frame-rate 40" \
 	"pool_break_3d --duration 4 --frame-rate 30" "card_house --duration 13 --frame-rate 20" \
@@ -117,7 +117,7 @@ films: $(VENV)/.installed ## the films of docs/gallery.md, many minutes; FILMS=c
 playback: $(VENV)/.installed ## the runs that docs/gallery.md plays, minutes; RUNS=cradle_3d makes one of them
 	@mkdir -p out docs/playback; for run in $(RUNS); do name=$${run%% *}; \
 		$(BIN)/carom run $$run -q -o out/$$name.h5 --overwrite && \
-		$(BIN)/carom export out/$$name.h5 -o docs/playback/$$name.html --overwrite || exit 1; done
+		$(BIN)/python docs/playback.py out/$$name.h5 || exit 1; done
 
 # Pictures of more than 150 KiB are stored with 128 colors.
 define FEWER_COLORS

@@ -5,6 +5,7 @@ Run as a program, this file writes the tables that it checks: `python tests/test
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -19,6 +20,7 @@ from carom.analysis.desiderata import ORDER
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PLAYBACK = ROOT / "docs" / "playback"
 LAWS_PAGE = ROOT / "docs" / "laws.md"
 LARGEST_PICTURE = 300_000  # bytes; a page with four of them still loads at once
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
@@ -125,17 +127,66 @@ def test_figures_are_drawn_from_the_pages(name, monkeypatch, tmp_path):
 # -- reading --------------------------------------------------------------------------------------------------
 
 LONGEST_PAGE = 3000  # words
+LONGEST_SENTENCE = 30  # words; code, a formula or a link is one
 # Sentences that a reader has to complete, and words that no other text of the field has.
 UNREADABLE = ("stop each other's slip in turn", "measured, and meant", "from which on", "where positions do not change")
+READ = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+
+
+def paragraphs(text: str) -> list[str]:
+    """Paragraphs, items of lists and cells of tables, without code, formulas, links and tags."""
+    text = re.sub(r"^```.*?^```$|<!--.*?-->|</?[a-z][^>]*>|\$\$.*?\$\$", "\n\n", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"`[^`]*`|\$[^$]+\$", "CODE", text)
+    text = re.sub(r"\b(figs?|eqs?|No|e\.g|i\.e)\. ", r"\1 ", text)
+    # A semicolon in an item or a cell separates what is listed; in a paragraph it does not end a sentence.
+    text = re.sub(
+        r"^ *(?:\||[-*] |\d+\. ).*(?:\n +\S.*)*", lambda m: m.group().replace(";", "."), text, flags=re.MULTILINE
+    )
+    text = re.sub(r"^( *(?:[-*]|\d+\.|#+|!!!) )", r"\n\n\1", text, flags=re.MULTILINE)
+    text = re.sub(r"^ *\|.*", lambda m: "\n\n" + m.group().replace("|", "\n\n"), text, flags=re.MULTILINE)
+    return re.split(r"\n\s*\n", text)
+
+
+def long_sentences(text: str) -> list[str]:
+    found = [s for part in paragraphs(text) for s in re.split(r"[.!?][)\"*_]*\s+", part)]
+    return [" ".join(s.split()) for s in found if len(re.findall(r"\S*\w\S*", s)) > LONGEST_SENTENCE]
 
 
 def test_pages_are_short_and_readable():
-    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+    for page in READ:
         text = page.read_text(encoding="utf-8")
         words = re.findall(r"\S*\w\S*", text)  # neither bars nor dashes of tables
         assert len(words) <= LONGEST_PAGE, f"{page.name} has {len(words)} words: divide it"
         joined = " ".join(text.split()).lower()
         assert not [phrase for phrase in UNREADABLE if phrase in joined], page.name
+        assert not long_sentences(text), f"{page.name}: divide it"
+
+
+def test_docstrings_and_help_texts_are_readable():
+    import typer
+
+    from carom.cli.main import app
+
+    for name in carom.__all__:
+        for label, value in [(name, getattr(carom, name)), *vars(getattr(carom, name)).items()]:
+            if callable(value) and not label.startswith("_") and value.__doc__:
+                assert not long_sentences(inspect.cleandoc(value.__doc__)), f"carom.{name}, {label}"
+
+    commands = vars(typer.main.get_command(app))["commands"]
+    assert len(commands) > 20
+    for name, command in commands.items():
+        texts = [command.help or "", *(getattr(option, "help", None) or "" for option in command.params)]
+        assert not [s for text in texts for s in long_sentences(text)], name
+
+
+def test_a_long_sentence_would_be_noticed():
+    words = " ".join(["word"] * LONGEST_SENTENCE)
+    assert long_sentences(f"A short one. {words} word. Another.") and not long_sentences(f"{words}. {words}.")
+    assert long_sentences(f"{words}; word") and not long_sentences(f"- {words}; word")
+    assert not long_sentences(f"| {words} | {words} |") and not long_sentences(
+        f"{words[5:]} `some code of five words`."
+    )
 
 
 def test_the_notebooks_of_the_tutorial_are_its_chapters(monkeypatch):
@@ -171,10 +222,21 @@ def test_the_gallery_shows_scenes_with_their_code():
     assert len(entries) >= 30 and all("```sh" in entry for entry in entries)
     for name in re.findall(r"carom (?:render|run|compare) ([a-z]\w*)", page):
         assert name in SCENES, name
-    embedded = re.findall(r'<iframe src="(playback/\w+\.html)"', page)
-    assert len(embedded) >= 6 and all((ROOT / "docs" / path).exists() for path in embedded)
-    sizes = [path.stat().st_size for path in (ROOT / "docs" / "playback").glob("*.html")]
-    assert max(sizes) < 500_000 and sum(sizes) < 2_500_000
+    embedded = re.findall(r'<iframe src="playback/(\w+)\.html"', page)
+    recorded = {path.name.removesuffix(".json.gz"): path.stat().st_size for path in PLAYBACK.glob("*")}
+    assert len(embedded) >= 6 and set(embedded) == set(recorded) and sum(recorded.values()) < 600_000
+
+
+def test_the_site_plays_recorded_runs_with_shared_code(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import playback
+
+    playback.on_post_build({"site_dir": str(tmp_path)})
+    pages = {path.stem: path.stat().st_size for path in (tmp_path / "playback").glob("*.html")}
+    assert set(pages) == {path.name.removesuffix(".json.gz") for path in PLAYBACK.glob("*")}
+    for name, size in pages.items():  # base64 takes four bytes for three, the page and its drawing 40 kB
+        assert size < 1.34 * (PLAYBACK / f"{name}.json.gz").stat().st_size + 40_000
+    assert (tmp_path / "playback" / "three.js").stat().st_size > 200_000
 
 
 @pytest.mark.long

@@ -46,9 +46,9 @@ class Simulation:
     Arguments that are None have the value of the scene. `law` is a name or a configured law, `step` the time step.
     `tolerance` is the speed that the impulses of a step may leave, as approach or as slip against friction: a number
     above 0 up to 0.1, or "exact" (1e-10). It is relative to the fastest approach or slip at any contact of the step
-    before its impulses, or to the speed gained in two steps of free fall if that is larger. `active_set` says which
-    contacts the stepper synchronous resolves: "end", "crossing" (3D) or "swept". The bits of a state are those of
-    `simulate` with the same arguments. The state may be replaced between two steps.
+    before its impulses. If the speed gained in two steps of free fall is larger, it is relative to that. `active_set`
+    says which contacts the stepper synchronous resolves: "end", "crossing" (3D) or "swept". The bits of a state are
+    those of `simulate` with the same arguments. The state may be replaced between two steps.
     """
 
     engine: Stepper | ChangingEngine

@@ -38,22 +38,33 @@ const THREE = await import(URL.createObjectURL(code));
 
 def write(content: Content, path: Path) -> None:
     """Writes the page."""
-    spatial = content.run.dimension == 3
+    path.write_text(page(recorded(content), _packed("three", library())), encoding="utf-8")
+
+
+def recorded(content: Content) -> bytes:
+    """The run as compressed JSON, all that two pages do not share."""
+    return _compressed(json.dumps(_data(content), separators=(",", ":")).encode())
+
+
+def library() -> bytes:
+    """three.js, compressed, for pages in 3D."""
+    return _compressed(_source("three.min.js").encode())
+
+
+def page(run: bytes, three: str) -> str:
+    """The page of a recorded run. `three` is the element that holds or loads the library, for a run in 3D."""
+    told = json.loads(gzip.decompress(run))
+    spatial = told["dimension"] == 3
     scripts = ["drawing2d.js", "drawing3d.js", "film.js"] if spatial else ["drawing2d.js", "film.js"]
     code = INFLATE + (THREE if spatial else "class Painter3D {}\n") + "\n".join(_inlined(name) for name in scripts)
-    packed = {"data": json.dumps(_data(content), separators=(",", ":")).encode()}
-    if spatial:
-        packed["three"] = _source("three.min.js").encode()
-    title = html.escape(f"{content.run.name}, law {content.run.law}")
-    # A function as replacement: backslashes in scripts stay what they are.
     parts = {
-        "TITLE": title,
+        "TITLE": html.escape(f"{told['scene']}, law {told['results'][0]['law']}"),
         "COLORS": _colors(),
         "SCRIPT": code,
-        "PACKED": "\n".join(map(_packed, *zip(*packed.items()))),
+        "PACKED": _packed("data", run) + ("\n" + three if spatial else ""),
     }
-    page = re.sub("@(TITLE|COLORS|SCRIPT|PACKED)@", lambda found: parts[found[1]], _source("film.html"))
-    path.write_text(page, encoding="utf-8")
+    # A function as replacement: backslashes in scripts stay what they are.
+    return re.sub("@(TITLE|COLORS|SCRIPT|PACKED)@", lambda found: parts[found[1]], _source("film.html"))
 
 
 def _source(name: str) -> str:
@@ -71,9 +82,13 @@ def _colors() -> str:
     return "\n".join(re.findall(r":root[^{]*\{[^}]*--back[^}]*\}", _source("play.css")))
 
 
+def _compressed(data: bytes) -> bytes:
+    return gzip.compress(data, 9, mtime=0)
+
+
 def _packed(name: str, data: bytes) -> str:
-    text = base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")
-    return f'<script type="text/plain" id="{name}">{text}</script>'
+    """An element with compressed data."""
+    return f'<script type="text/plain" id="{name}">{base64.b64encode(data).decode("ascii")}</script>'
 
 
 def _data(content: Content) -> dict[str, Any]:

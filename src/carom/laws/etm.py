@@ -56,8 +56,8 @@ class ETM(Law):
     history: whether the result holds the normal speed, the work and the stored energy of every impulse.
     tolerance: approach speed that counts as none, relative to the fastest approach.
     max_repeats: repeats of the three stages after which restitution is set to 0.
-    max_increments: bound on the impulses. 0 means about a second of work for up to 30 contacts (a fifth of that in a
-    run), and at most four million impulses, or 300 per contact if that is more.
+    max_increments: bound on the impulses. 0 means about a second of work for up to 30 contacts, a fifth of that in a
+    run. It also means at most four million impulses, or 300 per contact if that is more.
     """
 
     name: ClassVar[str] = "etm"

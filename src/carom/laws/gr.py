@@ -26,7 +26,7 @@ class GR(Law):
     """Repeats until nothing approaches: V = {u < -tol}; `lam_V = argmin_{y>=0} 1/2 y^T A y + (1 + c_r) u^T y`; apply.
 
     Each iteration reflects the velocity in the cone of the violators (Smith 2012, alg. 2), with c_r = 1. Under the
-    restitution model newton c_r is the coefficient of each contact, as printed in the paper: then the iterations can
+    restitution model newton c_r is the coefficient of each contact, as printed in the paper. Then the iterations can
     collapse inelastically, which is the point of its fig. 4.
 
     tolerance: approach speed that counts as none, relative to the fastest approach.
