@@ -40,7 +40,7 @@ MOST_CUTS = 3  # a step is cut into up to 2^3
 PARTS = 4
 # Near singular configurations of fast loops this is too few: a motion that gains more than LARGEST_GAIN of its kinetic
 # energy is made again of FINE_PARTS, and what it gains then is taken from the velocities.
-LARGEST_GAIN, FINE_PARTS = 1e-3, 32
+LARGEST_GAIN, FINE_PARTS = 2e-4, 32
 RESTORED = 20  # Newton steps of the correction of positions
 SINGULAR = 40  # the same where joints are singular and they converge slowly
 SINGULAR_ERROR = 1e-9  # error of joints there, in units of the length scale, that is accepted
