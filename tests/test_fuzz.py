@@ -29,6 +29,9 @@ def test_the_slice_of_a_campaign_has_no_failure(name, every, tmp_path):
 
 
 ONCE_FAILED = [
+    ("mechanisms", 5, 54),  # steps that held ropes and a spring gained 1.9e-3 of the energy
+    ("mechanisms", 5, 48),  # the same under time_of_impact, 2.3e-3
+    ("mechanisms", 77, 215),  # fast loops gained 1.2e-3 in free motion
     ("piles", 90127, 797),  # the coupled friction of 17 boxes gained 2e-12 of the energy, which was taken for rounding
     ("piles", 90127, 757),  # bodies that clung to each other in flight sank in, to a quarter of a half width
     ("piles", 90128, 96),  # a box was struck exactly at the end of a step: no time was left to rotate, NaN

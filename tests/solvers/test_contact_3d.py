@@ -147,6 +147,29 @@ def test_slabs_of_the_same_parity_share_no_body(seed, wanted):
         assert len(members) == len(set(members))
 
 
+def test_dense_factors_solve_what_numpy_solves():
+    """The same for rows over single components, of which each contact has its own."""
+    rng = np.random.default_rng(1)
+    n, k, w = 12, 7, 5
+    body = np.array([rng.choice(n, w, replace=False) for _ in range(k)])
+    body[2, 3] = -1
+    val = rng.normal(size=(k, w, 3, 1)) * (body >= 0)[:, :, None, None]
+    root = rng.normal(size=(k, 3, 3))
+    q = root @ np.swapaxes(root, 1, 2) + 0.3 * rng.normal(size=root.shape)
+    axes, three = (np.float32(0.0),), tuple(range(3))
+    pattern = pattern_of(axes, body, n)
+    matrix, x, right = matrix_room(axes, pattern), np.empty((n, 1)), rng.normal(size=(n, 1))
+    assemble(axes, three, pattern, np.arange(k), val, q, matrix)
+    eliminate(axes, pattern, matrix)
+    solve_eliminated(axes, pattern, matrix, right.copy(), x)
+    g = np.zeros((k, 3, n + 1))
+    for p in range(k):
+        g[p, :, body[p]] = val[p, :, :, 0]
+    g = g[:, :, :n]
+    dense = np.eye(n) + np.einsum("psi,pst,ptj->ij", g, q, g)
+    np.testing.assert_allclose(dense @ x.ravel(), right.ravel(), atol=1e-10)
+
+
 def test_sparse_factors_solve_what_numpy_solves():
     """`I + G^T Q G` with random blocks Q that are not symmetric."""
     pile = bricks(layers=3, across=3, deep=2, tilt=0.1)

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import carom
+from carom.analysis.checks import check_run
 from carom.build import build
 from carom.scene import (
     BallJoint,
@@ -366,3 +367,15 @@ def test_runs_are_resumed_with_the_same_bits(tmp_path):
 def test_substepped_refuses_joints():
     with pytest.raises(carom.ProblemError, match="drift_safe"):
         carom.Simulation(chain_on_ground(3), stepper="substepped")
+
+
+def test_bound_of_energy_follows_the_time_step():
+    """A swinging bar: its energy oscillates within the bound of `carom check`, both with the square of the step."""
+    values = []
+    for step in (0.01, 0.005):
+        result = carom.simulate(pendulum(Pin(("world", "bar"), (0.0, 0.0)), step=step), duration=2.0)
+        (energy,) = [check for check in check_run(result) if check.name == "energy"]
+        assert 0.02 * energy.bound < energy.value < energy.bound < 1e-3
+        values.append((energy.value, energy.bound))
+    assert values[0][0] / values[1][0] == pytest.approx(4.0, rel=0.1)
+    assert values[0][1] / values[1][1] == pytest.approx(4.0, rel=0.1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,21 @@ class Bridge(ABC):
     restitution: Restitution = None
     touch: float = 1e-6
     threshold: float = 1e-6
+    horizon: float | None = field(default=None, init=False, repr=False)  # time ahead, while a problem is sought
+
+    def closing(self, gap: Floats, speed: Floats, horizon: float) -> tuple[Any, bool]:
+        """The contacts (m,) that touch or close within a time, and whether one of them is an impact."""
+        taking_part = gap + horizon * np.minimum(speed, 0.0) <= self.touch
+        return taking_part, bool((taking_part & (speed < -self.threshold)).any())
+
+    def at_rest(self, gap: Floats, speed: Floats) -> bool:
+        """Whether a problem is sought, and no contact impacts: most steps end here, before a problem is made."""
+        return self.horizon is not None and not self.closing(gap, speed, self.horizon)[1]
 
     @abstractmethod
     def detect(self) -> tuple[ImpactProblem, Floats] | None:
-        """All contacts that the engine reports, as one problem, and their gaps (m,); None without contacts."""
+        """All contacts that the engine reports, as one problem, and their gaps (m,); None without contacts, or if they
+        are `at_rest`."""
 
     @abstractmethod
     def write(self, velocity: Floats) -> None:
@@ -66,13 +77,16 @@ class Bridge(ABC):
 
     def problem(self, horizon: float = 0.0) -> ImpactProblem | None:
         """The impact at this instant: contacts that touch or close within the time `horizon`. None if there is none."""
-        found = self.detect()
+        self.horizon = horizon
+        try:
+            found = self.detect()
+        finally:
+            self.horizon = None
         if found is None:
             return None
         problem, gap = found
-        speed = problem.separation_speed()
-        taking_part = gap + horizon * np.minimum(speed, 0.0) <= self.touch
-        if not (taking_part & (speed < -self.threshold)).any():
+        taking_part, impacts = self.closing(gap, problem.separation_speed(), horizon)
+        if not impacts:
             return None
         chosen = problem.selected(taking_part)
         return chosen if self.restitution is None else chosen.with_(restitution=self.restitution)

@@ -51,6 +51,8 @@ class MujocoBridge(Bridge):
         model, data = self.model, self.data
         self._check_integrator()
         mujoco.mj_fwdPosition(model, data)
+        if data.ncon == 0 or self.at_rest(np.array(data.contact.dist), self._approach()):
+            return None
         contacts = [c for c in data.contact[: data.ncon] if min(c.geom) >= 0]  # flexes and skins have no geom
         rows = [self._rows(contact) for contact in contacts]
         joints = self._equalities()
@@ -70,6 +72,16 @@ class MujocoBridge(Bridge):
             name="MuJoCo",
         )
         return problem, np.array([contacts[k].dist for k in used])
+
+    def _approach(self) -> Floats:
+        """Normal speeds (ncon,) of all contacts, from the velocities of their bodies."""
+        model, data, contact = self.model, self.data, self.data.contact
+        mujoco.mj_comVel(model, data)
+        body = model.geom_bodyid[contact.geom]
+        arm = contact.pos[:, None] - data.subtree_com[model.body_rootid[body]]
+        velocity = data.cvel[body, 3:] + np.cross(data.cvel[body, :3], arm)
+        speed: Floats = ((velocity[:, 1] - velocity[:, 0]) * contact.frame[:, :3]).sum(axis=1)
+        return speed
 
     def _equalities(self) -> dict[str, Floats]:
         """The active equality constraints, which MuJoCo puts first: loops, welds, coupled joints, tendons."""

@@ -53,6 +53,10 @@ class PymunkBridge(Bridge):
         )
         places = [tuple(body.local_to_world(body.center_of_gravity)) for body in self.bodies]
         velocities = np.array([(*body.velocity, body.angular_velocity) for body in self.bodies])
+        if self.at_rest(
+            gaps, _approach(pairs.astype(np.int64), points, normals, np.array(places), velocities) + bounds
+        ):
+            return None
         problem = ImpactProblem.from_contacts(
             places,
             [body.mass for body in self.bodies],
@@ -117,6 +121,17 @@ class PymunkBridge(Bridge):
 
     def advance(self) -> None:
         self.space.step(self.time_step)
+
+
+def _approach(pairs: Any, points: Floats, normals: Floats, places: Floats, velocities: Floats) -> Floats:
+    """Normal speeds (m,) of contacts without those of boundaries."""
+    speed = np.zeros(len(pairs))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        moved, body = pairs[:, side] >= 0, pairs[:, side]
+        arm = points - places[body]
+        own = velocities[body, :2] + velocities[body, 2:] * np.stack([-arm[:, 1], arm[:, 0]], axis=1)
+        speed += np.where(moved, sign * (own * normals).sum(axis=1), 0.0)
+    return speed
 
 
 def _speed(body: Any) -> float:

@@ -45,7 +45,7 @@ from .impact_stage import (
     struck_bodies,
 )
 from .integrator import accelerations, displaced, prescribed
-from .jointed import fallen, held_jointed
+from .jointed import fallen, held_jointed, without_gain
 from .position_correction import SLOP, without_overlap
 from .report import NO_WARM_START, StepReport, WarmStart
 from .resting import (
@@ -322,7 +322,8 @@ class DriftSafe(Contained):
             report.note_correction(self.world, moved, end)
             report.clock.count(work)
         report.clock.lap("rest")
-        return self._separated(start, end, found, impact, ahead.h, report)
+        end = self._separated(start, end, found, impact, ahead.h, report)
+        return end if self.world.joints is None else without_gain(self.world, ahead.start, ahead.end, end)
 
     def _hold(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Interval, Held | None]:
         """The contacts, the interval and the answer of the resting solve; its warm start goes into the report."""

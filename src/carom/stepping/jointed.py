@@ -40,7 +40,7 @@ MOST_CUTS = 3  # a step is cut into up to 2^3
 PARTS = 4
 # Near singular configurations of fast loops this is too few: a motion that gains more than LARGEST_GAIN of its kinetic
 # energy is made again of FINE_PARTS, and what it gains then is taken from the velocities.
-LARGEST_GAIN, FINE_PARTS = 1e-3, 32
+LARGEST_GAIN, FINE_PARTS = 2e-4, 32
 RESTORED = 20  # Newton steps of the correction of positions
 SINGULAR = 40  # the same where joints are singular and they converge slowly
 SINGULAR_ERROR = 1e-9  # error of joints there, in units of the length scale, that is accepted
@@ -85,6 +85,32 @@ def spring_energy(world: World, state: State) -> float:
     return float(
         put_springs(springs, state.position, turns_of(state), world.inverse_sqrt_mass, np.zeros_like(state.velocity))
     )
+
+
+def fastest_rate(world: World, state: State) -> float:
+    """The largest angular frequency of a mechanism: of rotations, of rods, of springs, and of pendulums.
+
+    The energy of a step of the length h oscillates in proportion to the square of its product with h.
+    """
+    joints = world.joints
+    assert joints is not None
+    inside, dim, kept = joints.rows.member, world.dimension, joints.pairs >= 0
+    spins = np.linalg.norm(state.velocity[inside, dim:], axis=1)
+    ends = joints.ends(state.position, state.orientation)
+    length = np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
+    arm = np.where(kept, np.linalg.norm(joints.anchor, axis=2), np.inf).min(axis=1)
+    speed = np.where(kept, np.linalg.norm(state.velocity[joints.pairs, :dim], axis=2), 0.0).sum(axis=1)
+    reach = np.maximum(np.maximum(length, arm), world.length_scale)
+    ease = np.where(kept & world.free[joints.pairs], 1.0 / world.mass[joints.pairs], 0.0).sum(axis=1)
+    springs, pairs = joints.springs, joints.springs.body
+    soft = np.where((pairs >= 0) & world.free[pairs], 1.0 / world.mass[pairs], 0.0).sum(axis=1)
+    squares = [
+        spins**2,
+        np.where(ease > 0.0, speed / reach, 0.0) ** 2,
+        springs.stiffness * soft,
+        float(np.linalg.norm(world.gravity)) / reach,
+    ]
+    return float(np.sqrt(max(float(np.max(part, initial=0.0)) for part in squares)))
 
 
 # ---- accelerations
@@ -382,6 +408,31 @@ def chosen_mechanisms(joints, shares):
                 chosen[k] = True
                 share[k] = min(share[k], own)
     return chosen, share
+
+
+def without_gain(world: World, start: State, free: State, end: State) -> State:
+    """The state `end` of a step that has held bodies, without energy that neither its start nor free motion has.
+
+    Bodies are held along rows of the start, while joints and ropes lead them on curves: that may add energy in
+    proportion to the square of the time step, in every step. What it adds is taken from the velocities of the bodies
+    that were held, all in the same proportion, so that joints and closed contacts still hold.
+    """
+    from .report import totals  # late: it imports this module
+
+    assert world.joints is not None
+    if world.joints.adds_energy or world.motions or world.force is not None:
+        return end
+    first, flown, last = (float(sum(totals(world, state)[:2])) for state in (start, free, end))
+    gain = last - max(first, flown)
+    if gain <= 0.0:
+        return end
+    held = world.free & (end.velocity != free.velocity).any(axis=1)
+    root = world.inverse_sqrt_mass[held]
+    x = np.divide(end.velocity[held], root, out=np.zeros_like(root), where=root > 0.0)
+    kinetic = 0.5 * float((x * x).sum())
+    velocity = end.velocity.copy()
+    velocity[held] *= np.sqrt(max(1.0 - gain / kinetic, 0.0)) if kinetic > 0.0 else 1.0
+    return State(end.time, end.step, end.position, end.orientation, velocity)
 
 
 # ---- correction of positions

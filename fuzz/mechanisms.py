@@ -1,0 +1,147 @@
+"""Random mechanisms in contact: joints hold, energy does not rise beyond the oscillation of its integrator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from carom import Simulation, laws
+from carom.analysis.checks import jointed_energy_bound
+from carom.errors import ProblemError
+from carom.scene import BallJoint, Bodies, Container, Hinge, Material, Pin, Rod, Rope, Scene, Slider, Spring, Weld
+from carom.scene.file import save_scene
+from carom.scene.joints import Joint
+from carom.scene.shapes import Box, Capsule, Disc, Rectangle, Sphere
+from carom.stepping.jointed import joint_error
+
+from .campaign import Campaign
+
+STEPS = 200
+GRAVITY, WIDTH = 9.81, 4.0
+JOINT_ERROR = 1e-9  # relative to the length scale, as in `carom check`
+ESCAPE = 1e-2  # distance of a center beyond a wall
+SLOW_LAWS = ("lzb", "etm")  # springs and small increments take long where many contacts touch
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A scene with joints, and how it is simulated."""
+
+    scene: Scene
+    law: str
+    stepper: str
+    step: float
+
+
+class MechanismsCampaign(Campaign):
+    """Chains, trees and closed loops of 2 to 12 bodies with all kinds of joints, which fall into a box."""
+
+    title = "2 to 12 bodies with joints of all kinds in a box, 200 steps, laws that claim KIN, three steppers"
+    quick = 4
+    limit_seconds = 60.0
+
+    def case(self, rng: np.random.Generator) -> Mechanism:
+        dim = int(rng.integers(2, 4))
+        known = [name for name, made in laws.every() if "KIN" in made.claims and name not in ("none", *SLOW_LAWS)]
+        count = int(rng.integers(2, 13))
+        place = self._walk(rng, count, dim)
+        bodies = [self._body(rng, place[k], dim, f"body {k}") for k in range(count)]
+        joints = [self._joint(rng, k - 1, k, place, dim) for k in range(1, count) if rng.random() < 0.9]
+        if rng.random() < 0.4 or not joints:
+            joints.append(self._joint(rng, -1, 0, place, dim))
+        if rng.random() < 0.3 and count > 3:  # a closed loop
+            joints.append(Rod((0, count - 1), (tuple(place[0].tolist()), tuple(place[-1].tolist()))))
+        lower, upper = (-WIDTH,) * (dim - 1), (WIDTH,) * (dim - 1)
+        box = Container((*lower, 0.0), (*upper, 4.0 * WIDTH))
+        material = Material(float(rng.choice([0.0, 0.5, 1.0])), float(rng.choice([0.0, rng.uniform(0.0, 1.0)])))
+        scene = Scene(
+            "mechanism", bodies, [box], joints=joints, gravity=(*(0.0,) * (dim - 1), -GRAVITY),
+            materials={"default": material},
+        )  # fmt: skip
+        stepper = str(rng.choice(["drift_safe", "drift_safe", "synchronous", "time_of_impact"]))
+        return Mechanism(scene, str(rng.choice(known)), stepper, float(rng.choice([0.002, 0.004, 0.008])))
+
+    @staticmethod
+    def _walk(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
+        """Centers, each half a unit from the one before and not near any other."""
+        place = [np.array([*(0.0,) * (dim - 1), 1.0 + rng.uniform(0.0, 2.0)])]
+        while len(place) < count:
+            away = rng.normal(size=dim)
+            new = place[-1] + 0.5 * away / np.linalg.norm(away)
+            near = min(np.linalg.norm(new - other) for other in place)
+            if near > 0.45 and new[-1] > 0.5 and np.abs(new[:-1]).max() < WIDTH - 0.5:
+                place.append(new)
+        return np.array(place)
+
+    @staticmethod
+    def _body(rng: np.random.Generator, place: np.ndarray, dim: int, name: str) -> Bodies:
+        size, mass = rng.uniform(0.1, 0.2), float(10.0 ** rng.uniform(-1.0, 1.0))
+        if dim == 2:
+            shape = Disc(size) if rng.random() < 0.5 else Rectangle(1.3 * size, size)
+            return Bodies(shape, place[None], mass=mass, name=name, angle=float(rng.uniform(0.0, 3.0)))
+        solid = [Sphere(size), Box((size, 1.2 * size, 0.8 * size)), Capsule(0.4 * size, size)][int(rng.integers(3))]
+        return Bodies(solid, place[None], mass=mass, name=name, orientation=tuple(rng.normal(size=4).tolist()))
+
+    @staticmethod
+    def _joint(rng: np.random.Generator, a: int, b: int, place: np.ndarray, dim: int) -> Joint:
+        end = place[b]
+        start = end + np.array([*(0.0,) * (dim - 1), 0.7]) if a < 0 else place[a]
+        pair = ("world" if a < 0 else a, b)
+        ends = (tuple(start.tolist()), tuple(end.tolist()))
+        point, axis = tuple((0.5 * (start + end)).tolist()), tuple(rng.normal(size=dim).tolist())
+        bounds = tuple(float(v) for v in (-rng.uniform(0.1, 1.0), rng.uniform(0.1, 1.0)))
+        limits, e = bounds if rng.random() < 0.4 else None, float(rng.choice([0.0, 0.5, 1.0]))
+        kind = str(rng.choice(["turn", "turn", "rod", "rope", "spring", "slider", "weld", "ball"]))
+        if kind == "rod":
+            return Rod(pair, ends)
+        if kind == "rope":
+            return Rope(pair, ends, restitution=e)
+        if kind == "spring":
+            return Spring(pair, ends, stiffness=float(rng.uniform(1.0, 100.0)), damping=float(rng.choice([0.0, 1.0])))
+        if kind == "slider":
+            return Slider(pair, point, axis, limits, e)
+        if kind == "weld":
+            return Weld(pair, point)
+        if dim == 2:
+            return Pin(pair, point, limits, e)
+        return BallJoint(pair, point) if kind == "ball" else Hinge(pair, point, axis, limits, e)
+
+    def group(self, case: Mechanism) -> str:
+        return f"{case.stepper}, {len(case.scene.gravity)}D"
+
+    def save(self, case: Mechanism, folder: Path) -> None:
+        save_scene(case.scene, folder / "scene.toml")
+        (folder / "case.txt").write_text(f"law {case.law}, stepper {case.stepper}, step {case.step!r}\n")
+
+    def check(self, case: Mechanism, folder: Path) -> str | None:
+        sim = Simulation(case.scene, case.law, stepper=case.stepper, step=case.step)
+        energies, fastest = [_energy(sim)], 0.0
+        for _ in range(STEPS):
+            try:
+                sim.step()
+            except ProblemError as stopped:
+                return f"stopped: {stopped}"
+            state = sim.state
+            if not np.isfinite(state.velocity).all():
+                return f"not finite: at time {state.time:.4g}"
+            if joint_error(sim.world, state)[0] > JOINT_ERROR:
+                return f"joints: off by {joint_error(sim.world, state)[0]:.2e} at time {state.time:.4g}"
+            out = max(np.abs(state.position[:, :-1]).max() - WIDTH, -state.position[:, -1].min())
+            if out > ESCAPE:
+                return f"escape: {out:.2e} beyond a wall at time {state.time:.4g}"
+            energies.append(_energy(sim))
+            fastest = max(fastest, jointed_energy_bound(sim.world, state, case.step))
+        total, kinetic = np.array(energies).T
+        rise = float((total - np.minimum.accumulate(total)).max())
+        bound = fastest * kinetic.max()
+        return None if rise <= bound else f"energy: rose by {rise / kinetic.max():.2e} of the largest kinetic energy"
+
+
+def _energy(sim: Simulation) -> tuple[float, float]:
+    row = sim.report
+    return row["kinetic"] + row["potential"], row["kinetic"]
+
+
+CAMPAIGN = MechanismsCampaign()
