@@ -131,10 +131,10 @@ _ENTRIES = (
     Entry("gas-cooling", "a granular gas cools by Haff's law: exponent and rate against kinetic theory",
           "gases:run_cooling", (5, 60), {"seeds": 4}, {"count": 8000, "seeds": 8}),
     Entry("silo-discharge", "discharge of a silo by the width of its outlet: exponent and constants of Beverloo's law",
-          "silos:run_discharge", (120, 900), {}, {"outlets": (8.0, 10.0, 12.0, 14.0, 17.0, 20.0), "width": 60.0,
+          "silos:run_discharge", (164, 1500), {}, {"outlets": (8.0, 10.0, 12.0, 14.0, 17.0, 20.0), "width": 60.0,
                                                  "grains": 3600, "measure": 200.0}),
     Entry("silo-wall-pressure", "wall pressure of a column of grains against Janssen's law",
-          "silos:run_wall_pressure", (60, 600), {}, {"width": 12.0, "grains": 2000, "seeds": 12}),
+          "silos:run_wall_pressure", (45, 300), {}, {"width": 12.0, "grains": 2000, "seeds": 12}),
     Entry("carom-tumbling", "a T-handle tumbles freely: its flips, and what two integrators keep in a million steps",
           "tumbling", (2, 10), {"steps": 100_000}),
 )
