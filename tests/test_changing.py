@@ -303,6 +303,11 @@ def test_bad_numbers_are_refused_when_declared(make, text):
         make()
 
 
+def test_runs_that_change_have_no_derivatives():
+    with pytest.raises(ProblemError, match="appear and vanish"):
+        carom.sensitivity(pair(False), duration=0.1, stepper="time_of_impact")
+
+
 def test_a_pool_in_a_scene_file():
     text = """
 [scene]

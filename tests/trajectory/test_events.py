@@ -139,6 +139,7 @@ def test_resumed_and_extended_runs_have_each_event_once(tmp_path, monkeypatch, o
 def test_beyond_the_budget_weak_events_are_summed(monkeypatch, tmp_path):
     """Never silently: their number is stored, and the momentum is explained as before."""
     monkeypatch.setattr(events, "RESERVE", 86 * 20)
+    monkeypatch.setattr(events, "BUDGET_SHARE", 0.0)
     whole = short_run("drop", 120, events="all")
     with short_run("drop", 120, frame_rate=0.1, output=tmp_path / "run.h5") as run:
         assert len(run.events) == 20 and len(whole.events) == 20 + run.unlisted_events.total

@@ -89,11 +89,11 @@ def silo(outlet: float, width: float, grains: int, seed: int = 0) -> Scene:
 
 def run_discharge(
     case: Case,
-    outlets: Sequence[float] = (8.0, 10.0, 12.0, 14.5, 17.0),
+    outlets: Sequence[float] = (7.0, 9.0, 11.0, 13.5, 16.0),
     width: float = 48.0,
     grains: int = 2200,
-    settle: float = 80.0,
-    measure: float = 120.0,
+    settle: float = 40.0,
+    measure: float = 80.0,
 ) -> Evidence:
     """Discharge of a silo over the width of its outlet: exponent and constants of Beverloo's law with their errors."""
     found = [_discharge(part, d, width, grains, settle, measure) for part, d in case.each(outlets)]

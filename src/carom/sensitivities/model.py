@@ -144,6 +144,8 @@ def refuse(world: World) -> None:
     wrong = None
     if world.force is not None:
         wrong = "a force or drag", "gravity alone"
+    elif world.launch is not None:
+        wrong = "bodies that appear and vanish", "bodies that are present all the time"
     elif world.periodic is not None:
         wrong = "periodic sides", "boundaries, or none"
     elif world.restitution_curves:
