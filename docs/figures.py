@@ -275,7 +275,43 @@ def figure_of_towers() -> None:
     draw(Tower.diamond(3), PICTURES / "theory_tower_falls.svg", "velocities")
 
 
+def figure_of_joints() -> None:
+    """A bar on a hinge, struck at different places: the impulse of the hinge and the speed of the ball."""
+
+    def struck(s: float, joints: list[dict[str, object]]):
+        return solve_impact(
+            ImpactProblem.from_contacts(
+                positions=[[0.5, 0], [s, 0.1]],
+                masses=[1, 1],
+                inertias=[1 / 12, 1],
+                velocities=[[0, 0, 0], [0, -1, 0]],
+                bodies=[[0, 1]],
+                points=[[s, 0]],
+                normals=[[0, 1]],
+                joints=joints,
+            ),
+            "gr",
+        )
+
+    hinge: list[dict[str, object]] = [{"kind": "pin", "bodies": [-1, 0], "point": [0, 0]}]
+    line, dots = np.linspace(0.02, 1.0, 200), np.linspace(0.1, 1.0, 10)
+    held, free = 1.0 / (3.0 * line**2), 1.0 / (1.0 + 12.0 * (line - 0.5) ** 2)  # masses that the ball meets
+    with styled(2, width=7.2, height=2.7) as (figure, axes):
+        axes[0].plot(line, (1.0 - 1.5 * line) * 2.0 * held / (1.0 + held), color=BLUE)
+        axes[0].plot(dots, [struck(s, hinge).joint_impulse[1] for s in dots], "o", color=BLUE, ms=4)
+        axes[0].axhline(0.0, color=GRAY, lw=0.8)
+        axes[0].annotate("center of percussion", (2 / 3, 0.0), (0.62, 0.55), arrowprops={"arrowstyle": "->", "lw": 0.8})
+        axes[0].set(xlabel="distance $s$ from the hinge", title="Impulse of the hinge", xlim=(0, 1.03))
+        for mass, joints, color, label in ((held, hinge, BLUE, "with the hinge"), (free, [], ORANGE, "free bar")):
+            axes[1].plot(line, (1.0 - mass) / (1.0 + mass), color=color, label=label)
+            axes[1].plot(dots, [-struck(s, joints).velocity[1, 1] for s in dots], "o", color=color, ms=4)
+        axes[1].set(xlabel="distance $s$ from the hinge", title="Speed of the ball after the impact", xlim=(0, 1.03))
+        axes[1].legend()
+        save(figure, PICTURES / "theory_joints.svg", 100)
+
+
 OTHERS = {
+    "joints": figure_of_joints,
     "problem": figure_of_problem,
     "benchmarks": figure_of_benchmarks,
     "restitution": figure_of_restitution,

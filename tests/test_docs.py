@@ -112,7 +112,7 @@ def test_every_law_has_its_page(name):
     assert "**Bound:**" in reference
 
 
-@pytest.mark.parametrize("name", ["gr", "etm", "problem", "benchmarks", "friction", "termination", "towers"])
+@pytest.mark.parametrize("name", ["gr", "etm", "problem", "benchmarks", "friction", "termination", "towers", "joints"])
 def test_figures_are_drawn_from_the_pages(name, monkeypatch, tmp_path):
     """The script runs the algorithm that the page prints and demands that it leads to the answer of the law."""
     monkeypatch.syspath_prepend(ROOT / "docs")
