@@ -240,6 +240,9 @@ def test_pictures_show_the_bodies_that_are_there():
         ink = [(studio.picture(time).astype(int).sum(axis=2) < 700).sum() for time in (0.2, 0.8)]
         assert ink[1] == pytest.approx(2 * ink[0], rel=0.1), (dim, ink)
         assert ink[0] > 500
+    nothing = Scene("late", groups[1:], [Plane((0.0, 0.0, -1.0), (0.0, 0.0, 1.0))], sources=[source])
+    run = carom.simulate(nothing, duration=1.0, stepper="synchronous")
+    assert Studio(run, Look(size=(160, 90)), Span(0.0, 1.0)).picture(0.1).shape == (90, 160, 3)
     empty = carom.simulate(hopper(), duration=0.1)
     assert (Studio(empty, Look(size=(320, 180)), Span(0.0, 0.1)).picture(0.0) != 255).any()
 

@@ -27,6 +27,7 @@ JOINT_LIGHT = 0.05  # of the lines of joints
 EDGE_LIGHT = 0.28  # linear brightness of the lines along boundaries
 FADE = 2.2  # distance at which the ground has faded out, relative to half the diagonal of the scene
 GRAIN = 1e-6  # steps of positions relative to the diagonal of the scene, and of quaternions
+FAR_BEHIND = 100.0  # distance of absent bodies behind the camera, relative to the diagonal of the scene
 CELLS = 12.0  # grid cells per half diagonal, at most about
 
 
@@ -90,10 +91,10 @@ def render(
     if camera is None:
         extent = extent_3d(world, [state], scene)
         camera = looking_at(extent.centers, extent.radii, upward(world.gravity))
-    if state.life is not None:
-        there = np.flatnonzero(state.present)
-        part = render(world.of(there, state), state.of(there), colors[there], camera, look, scene, kept)
-        return replace(part, body=np.where(part.body >= 0, np.append(there, -1)[part.body], -1))
+    if state.life is not None:  # absent bodies are behind the camera, where they enclose nothing that is seen
+        place = state.position.copy()
+        place[~state.present] = camera.eye - FAR_BEHIND * np.linalg.norm(camera.high - camera.low) * camera.forward
+        state = replace(state, position=place)
     walls = boundaries._replace(velocity=np.zeros((0, 6)))  # the speed of a boundary is not seen
     stage = (repr(look).encode(), *_bits(camera), *(part.tobytes() for part in walls))
     state = _rounded(state, camera)
@@ -128,7 +129,10 @@ def _render(world: World, state: State, colors: Floats, view: View, kept: Kept) 
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
     everything = placed_parts(shapes, state)
     hollow = enclosing(shapes, state, everything)
-    parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow))
+    hollow, there = hollow[state.present[hollow]], state.present
+    if not there.any():  # one body behind the camera: lights need something
+        there = np.arange(world.count) == 0
+    parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow) & there)
     ground = ground_of(world, camera, up)
     back = kept.get("back", view.key, lambda: background.backdrop(rays, look.smooth, boundaries, ground))
     buffers, lamps = seen(rays, parts, shapes), lights(parts, shapes, camera, up, look.rows, kept.still)
