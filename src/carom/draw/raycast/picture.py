@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from threading import local
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,13 +14,13 @@ from ...contact.boundaries import boundaries_at
 from ...scene.model import Scene
 from ...solvers.rows import Floats
 from ...world import PLANE, Boundaries, State, World
-from ..camera import Camera, level_axes, looking_at, upward
+from ..camera import Camera, Rays, level_axes, looking_at, upward
 from ..framing import extent_3d
 from ..joints import drawn_joints
 from ..world3d import edges, shell_outlines, tube_outlines
 from . import background, shade
 from .light import Still, lights
-from .visible import Parts, chosen_parts, enclosing, placed_parts, seen
+from .visible import Buffers, Parts, chosen_parts, enclosing, no_buffers, placed_parts, seen
 
 T = TypeVar("T")
 SMOOTH = 2  # rays along each side of a pixel
@@ -62,6 +63,16 @@ class Kept:
     def __init__(self) -> None:
         self._last: dict[str, tuple[tuple[bytes, ...], Any]] = {}
         self.still = Still()
+        self._work = local()
+
+    def arrays(self, rays: Rays) -> tuple[Buffers, shade.Image]:
+        """Buffers and an image to work in, one of each per thread: new ones cost a tenth of a simple picture."""
+        found = getattr(self._work, "arrays", None)
+        if found is None or found[0].depth.shape != (rays.rows, rays.columns):
+            image = np.empty((rays.rows, rays.columns, 3), np.float32)
+            found = self._work.arrays = no_buffers(rays.rows, rays.columns), image
+        made: tuple[Buffers, shade.Image] = found
+        return made
 
     def get(self, name: str, key: tuple[bytes, ...], make: Callable[[], T]) -> T:
         """What was made last under this name, if it was for the same key, else what `make` returns."""
@@ -135,8 +146,9 @@ def _render(world: World, state: State, colors: Floats, view: View, kept: Kept) 
     parts = chosen_parts(everything, ~np.isin(np.arange(world.count), hollow) & there)
     ground = ground_of(world, camera, up)
     back = kept.get("back", view.key, lambda: background.backdrop(rays, look.smooth, boundaries, ground))
-    buffers, lamps = seen(rays, parts, shapes), lights(parts, shapes, camera, up, look.rows, kept.still)
-    image = np.ones((rays.rows, rays.columns, 3), np.float32)
+    space, image = kept.arrays(rays)
+    buffers, lamps = seen(rays, parts, shapes, space), lights(parts, shapes, camera, up, look.rows, kept.still)
+    image.fill(1.0)
     weight = shade.weights(shapes.radius, rays, state.position)
     shade.bodies(rays, look.smooth, buffers, parts.body, rgb, lamps, image)
     shade.outlines(buffers, parts.body, shapes.radius, weight, image)
@@ -159,7 +171,7 @@ def _render(world: World, state: State, colors: Floats, view: View, kept: Kept) 
         camera,
         ground.spacing if level else None,
         _bodies(parts, buffers.part, look),
-        _middle(buffers.depth, look),
+        _middle(buffers.depth, look).copy(),
     )
 
 

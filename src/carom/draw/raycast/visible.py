@@ -51,17 +51,20 @@ def placed_parts(shapes: Shapes3D, state: State) -> Parts:
     return Parts(body, shapes.shape, np.ascontiguousarray(place), np.ascontiguousarray(turn @ shapes.turn))
 
 
-def seen(rays: Rays, parts: Parts, shapes: Shapes3D) -> Buffers:
-    """Depth, part, face and normal at every pixel."""
-    size = (rays.rows, rays.columns)
-    buffers = Buffers(
-        np.full(size, np.inf, np.float32),
-        np.full(size, -1, np.int32),
-        np.zeros(size, np.int32),
-        np.zeros((*size, 3), np.float32),
-    )
-    _fill(rays, _nearest_first(rays, parts, shapes), parts, shapes, buffers, True)
-    return buffers
+def no_buffers(rows: int, columns: int) -> Buffers:
+    """Buffers for `seen` to fill."""
+    size = (rows, columns)
+    none, normal = np.zeros(size, np.int32), np.zeros((*size, 3), np.float32)
+    return Buffers(np.empty(size, np.float32), np.empty(size, np.int32), none, normal)
+
+
+def seen(rays: Rays, parts: Parts, shapes: Shapes3D, buffers: Buffers | None = None) -> Buffers:
+    """Depth, part, face and normal at every pixel. Faces and normals of used `buffers` stay where no body is."""
+    out = no_buffers(rays.rows, rays.columns) if buffers is None else buffers
+    out.depth.fill(np.inf)
+    out.part.fill(-1)
+    _fill(rays, _nearest_first(rays, parts, shapes), parts, shapes, out, True)
+    return out
 
 
 def depths(rays: Rays, parts: Parts, shapes: Shapes3D, depth: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
