@@ -49,7 +49,8 @@ EXPLAINED = 1e-9  # momentum that events do not explain, relative to the largest
 PUSHED_OUT = 1e-3  # energy, relative, that a substepped run may gain by pushing overlap out
 RECORDED_ENERGY = 6e-8  # relative rounding of the energy of a body that appears or vanishes
 # The energy of a mechanism oscillates with the square of angular frequency times time step, by a quarter of it for a
-# harmonic oscillator in Verlet's method, and by at most 0.35 of it in the shipped scenes. However fast mechanisms move,
+# harmonic oscillator in Verlet's method, and by at most 0.35 of it in the shipped scenes: with a quarter as the bound
+# four_bar failed. However fast mechanisms move,
 # it may not rise by more than LARGEST_JOINTED_RISE.
 OSCILLATION, LARGEST_JOINTED_RISE = 1.0, 1e-3
 TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
