@@ -300,12 +300,8 @@ def sensitivity(
     derivatives are exact. A trajectory is run again with its own settings, where no others are given. Impacts are
     solved exactly. `progress` is called with the part of the run that is done.
     """
-    given: dict[str, Any] = {
-        "step": step,
-        "stepper": stepper,
-        "restitution_model": restitution_model,
-        "friction_model": friction_model,
-    }
+    models = {"restitution_model": restitution_model, "friction_model": friction_model}
+    given: dict[str, Any] = {"step": step, "stepper": stepper, **models}
     if isinstance(scene, Trajectory):
         own, made, folder = scene.settings, scene.scene, None
         given = {name: getattr(own, name) if value is None else value for name, value in given.items()}
