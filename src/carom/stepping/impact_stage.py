@@ -339,8 +339,8 @@ def _outdated_contacts(rows, approach, flight, table):
 def _instants(rows, approach, flight, table, restitution, chosen, near):
     """For each island the time at which the first fast contact closes, not before the last impact of a body.
 
-    It is 0 for bodies that rest on something fixed. In islands that touch nothing fixed it is one time for all bodies:
-    an impulse that acted on two bodies at different times would change their angular momentum.
+    It is 0 for bodies that rest on something fixed. Bodies that were struck later in the step keep their later time:
+    one time for all of them gained energy in a pile.
     """
     body, h = rows.body, flight.h
     gap, predicted, speed, limit = approach.gap, approach.predicted, approach.speed, approach.limit
@@ -350,16 +350,13 @@ def _instants(rows, approach, flight, table, restitution, chosen, near):
     count = _put_closing(rows, approach, flight, table, restitution, chosen, near, (found.label, first, slow))
     resting = islands(body, slow[:count], np.empty(n, np.int64), np.empty(n, np.int64))
     carried, group = np.zeros(len(resting.ptr) - 1, np.bool_), body_islands(body, resting, n)
-    fixed, lying = anchored(body, found), anchored(body, resting)
+    lying = anchored(body, resting)
     for j in range(count):
         i = slow[j]
         # Free fall of one body alone closes a gap by h limit / 4. In flight rotation does so, too.
         if lying[resting.label[j]] and predicted[i] - gap[i] - h * speed[i] < -PRESSED * 0.25 * h * limit[i]:
             carried[resting.label[j]] = True
     out = approach.time.copy()
-    for j in range(len(chosen)):
-        if not fixed[found.label[j]]:
-            first[found.label[j]] = max(first[found.label[j]], _last_impact(body, approach, chosen[j]))
     for j in range(len(chosen)):
         for side in range(2):
             b = body[chosen[j], side]
