@@ -38,9 +38,9 @@ START_TRIES = 200  # places that are tried before a run, to see whether a source
 class Change:
     """Bodies that are to be made absent, and bodies that are to appear, as a callback returns it.
 
-    `remove` and `add` are numbers of bodies. Bodies that appear have a `position` (k, D), by default that of their
-    declaration; a `velocity` (k, D) or with spins (k, d), by default the declared one; and an `orientation`, angles
-    (k,) or quaternions (k, 4). They must not overlap others.
+    `remove` and `add` are numbers of bodies. Bodies that appear have a `position` (k, D), a `velocity` (k, D) or with
+    spins (k, d), and an `orientation`, angles (k,) or quaternions (k, 4). What is None is as declared. They must not
+    overlap others.
     """
 
     remove: Sequence[int] = ()

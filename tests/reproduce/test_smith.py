@@ -73,7 +73,7 @@ def test_energy_and_symmetry_of_cubes():
 def test_what_a_law_left_before_it_failed_is_shown(tmp_path):
     """jacobi multiplies the energy of two rabbits until the run is stopped: the steps before show how it grew."""
     scene = scenes.two_rabbits_box(detail=16)
-    run = solids._survived(Case(tmp_path), "rabbits", scene, "jacobi", 2.0)
+    run = solids.survived(Case(tmp_path), "rabbits", scene, "jacobi", 2.0)
     assert run.time[-1] < 1.9 and run.steps["kinetic"].max() > 1e4 * run.steps["kinetic"][1]
 
 

@@ -30,8 +30,8 @@ def hopper(
 ) -> Scene:
     """A hopper that a source fills with grains; then its gate opens, and what has fallen out vanishes below.
 
-    Radii lie between 0.04 and 0.06. fill: time in which all grains appear, after which the gate opens; drain: time
-    after that; outlet: width in mean diameters; slope: of the walls of the funnel against the horizontal, in degrees.
+    Radii lie between 0.04 and 0.06. fill: time in which all grains appear, after which the gate opens. drain: time
+    after that. outlet: width in mean diameters. slope: of the walls of the funnel against the horizontal, in degrees.
     """
     grains, fill = checks.whole("grains", grains, 1), checks.positive("fill", fill)
     drain, outlet = checks.positive("drain", drain), checks.between("outlet", outlet, 1.0, 1000.0)

@@ -78,13 +78,13 @@ def test_a_cradle_with_changed_restitution_shows_the_velocities_of_solve_impact(
 
 
 def assert_marks_are_explained_without_scrolling(play):
-    sentence = play.locator("p.sentence")
+    sentence = play.locator("p.sentence").filter(has_text="On this impact")
     assert "gr, wave. On this impact" in sentence.text_content()
     assert "In general: the answer jumps" in sentence.text_content()
     assert play.locator("#ticks td.always").nth(10).get_attribute("data-always") == "false"  # WAV of gr
-    for selector in ("p.sentence", "#ticks"):
-        box = play.locator(selector).bounding_box()
-        assert box["y"] + box["height"] <= 800, selector
+    for part in (sentence, play.locator("#ticks")):
+        box = part.bounding_box()
+        assert box["y"] + box["height"] <= 800, part
 
 
 def test_laws_are_compared_in_place(play):

@@ -205,6 +205,16 @@ def test_a_click_on_a_body_tells_about_it_and_the_picture_can_be_saved(plane_pag
     until(page, lambda seen: viewer.page.chosen is None, "no body any more")
 
 
+def test_a_click_in_the_list_of_impacts_shows_the_frame_after_it(plane_page, plane_run):
+    page, viewer = plane_page
+    first_frame(page, viewer, plane_run)
+    with Trajectory(plane_run) as run:
+        label, time_after = list(strongest_impacts(run).items())[3]
+    choose(page, "Impacts", label)
+    until(page, lambda seen: viewer.page.player.time == pytest.approx(time_after), "the frame after the impact")
+    assert time_after > 0.0
+
+
 def test_two_runs_of_space_stand_side_by_side_with_shadows_and_move(shared_page, space_run, tmp_path):
     other, page = tmp_path / "other.h5", shared_page
     record(other, space_scene(), law="lcp")
@@ -231,26 +241,16 @@ def test_two_runs_of_space_stand_side_by_side_with_shadows_and_move(shared_page,
         until(page, beside, "both runs above the panel of a narrow window")
 
 
-def test_a_click_in_the_list_of_impacts_shows_the_frame_after_it(plane_page, plane_run):
-    page, viewer = plane_page
-    first_frame(page, viewer, plane_run)
-    with Trajectory(plane_run) as run:
-        label, time_after = list(strongest_impacts(run).items())[3]
-    choose(page, "Impacts", label)
-    until(page, lambda seen: viewer.page.player.time == pytest.approx(time_after), "the frame after the impact")
-    assert time_after > 0.0
-
-
-def test_bodies_that_come_and_go(shared_page):
+def test_bodies_that_come_and_go(page):
     """A disc without gravity, and a second one that is there in the middle third of the run."""
     late = Bodies(Disc(0.5), [[2.0, 0.0]], name="late", present=False)
     source, sink = Source("late", (2.0, 0.0), (2.0, 0.0), start=1.0, stop=1.1), Sink(bodies=("late",), start=2.0)
     scene = Scene("two", [Bodies(Disc(0.5), [[0.0, 0.0]]), late], sources=[source], sinks=[sink])
     with simulate(scene, duration=3.0, frame_rate=10.0) as run, viewing([run], port=0, play=False) as viewer:
-        alone = colored(load(shared_page, viewer))
+        alone = colored(load(page, viewer))
         for time_shown, factor in ((1.5, 2.0), (2.5, 1.0)):
-            number = shared_page.locator(".mantine-NumberInput-input").first
+            number = page.locator(".mantine-NumberInput-input").first
             number.fill(str(time_shown))
             number.press("Enter")
             near = pytest.approx(factor * alone, rel=0.1)
-            until(shared_page, lambda seen, near=near: colored(seen) == near, f"{factor:g} discs at {time_shown}")
+            until(page, lambda seen, near=near: colored(seen) == near, f"{factor:g} discs at {time_shown}")
