@@ -28,6 +28,8 @@ LONGER = 40.0
 """Factor on the limit of time in which a case that was too slow may compile kernels, before it is tried again."""
 WALL = 10.0
 """Wall time per CPU time that a case may take: it may wait for other processes, not forever."""
+SLOWEST_SHOWN = 3
+"""Cases that the report of a campaign names for their CPU time."""
 
 
 def arguments(given: list[str]) -> argparse.Namespace:
@@ -157,8 +159,8 @@ def report(name: str, answers: list[dict[str, Any]], chosen: argparse.Namespace)
         counts = groups[group]
         wrong = ", ".join(f"{n} {kind}" for kind, n in counts.items() if kind != "cases") or "no failure"
         print(f"   {group}: {counts['cases']} cases, {wrong}")
-    slowest = max((float(a["seconds"]) for a in answers), default=0.0)
-    print(f"   slowest case: {slowest:.1f} CPU s")
+    for found in sorted(answers, key=lambda a: -float(a["seconds"]))[:SLOWEST_SHOWN]:
+        print(f"   slowest: case {found['index']} ({found['group']}), {float(found['seconds']):.1f} CPU s")
     for found in [a for a in answers if a["failure"] is not None][:20]:
         print(f"   FAILED {found['index']} ({found['group']}): {found['failure']}")
         print(f"          python -m fuzz {name} --seed {chosen.seed} --only {found['index']}")

@@ -360,6 +360,22 @@ def test_a_box_comes_to_rest_on_a_slope_that_holds_it():
     assert np.abs(states[-1].position - states[-100].position).max() <= 1e-9
 
 
+def test_a_box_slides_in_a_drum_without_an_impact_for_every_bit_of_the_way():
+    """Both corners are held, and overlap the wall by a little more and a little less. The one with less overlap had an
+    impact whenever it came as deep as the other one: up to 139 in a step."""
+    radius, width, height, speed = 5.0, 0.4, 0.2, 2.0
+    y = -np.sqrt(radius**2 - 0.25 * width**2) + 0.5 * height - 1e-5
+    box = Bodies(Rectangle(width, height), np.array([[0.0, y]]), (speed, 0.0), spin=speed / abs(y))
+    wall = Drum(radius)
+    scene = Scene("drum", [box], [wall], materials={"default": Material(0.0)}, gravity=(0.0, -9.81))
+    mover, state = engine(scene, 0.02)
+    start = energy(mover.world, state)
+    for _ in range(20):
+        state, report = mover.step(state)
+        assert report.rounds <= 2 and report.overlap <= 1e-4
+    assert energy(mover.world, state) == pytest.approx(start, abs=1e-3 * 0.5 * mover.world.mass[0] * speed**2)
+
+
 def test_a_step_with_too_many_impacts_is_cut():
     """A ball between walls that hardly leave it room has more impacts than the bound."""
     walls = [Plane((0.0, 0.0), (0.0, 1.0)), Plane((0.0, 1.0 + 1e-6), (0.0, -1.0))]

@@ -382,13 +382,14 @@ def time_of_impact(outlines, paths, pair, start, span, settled):
 
     A pair that touches at the start (gap below `span.touch`) and approaches has its impact there; so has a pair that
     rests, which separates for no longer than twice the time `span.hop`. If `settled`, an impact has just been resolved
-    there, and such features are ignored. Overlap may stay but must not become deeper.
+    there, and such features are ignored: all that touch, also those that overlap less than the deepest one. Overlap may
+    stay but must not become deeper.
     """
     t, slack, ignored, noise = start, 0.0, 0, _noise(outlines, paths, pair)
     near, touch, end = span.near, span.touch, span.step
     f = separation(outlines, paths, pair, t, touch, Search(end - t, slack, near, noise, ignored))
-    while f.gap <= touch:
-        slack = max(slack, -f.gap)
+    while f.gap - slack <= touch:
+        slack = max(slack, slack - f.gap)
         lying = f.speed < -noise or (f.acceleration < 0.0 and f.speed <= max(noise, -f.acceleration * span.hop))
         if lying and not settled:
             return start

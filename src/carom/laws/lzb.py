@@ -33,7 +33,7 @@ class LZB(Law):
     stiffness: one number, or one for each contact, times the weights of the contacts; only ratios matter.
     tolerance: relative error allowed in one step of the adaptive integration.
     max_steps: trial steps allowed for one island of m connected contacts. 0 means 30,000 + 12,000 m, or less where that
-    would take more than about a second, but at least 200 m.
+    would take more than about a second (a fifth of a second in a step of a run), but at least 200 m.
     patch_weights: in a simulation, weights are the shares of the touching faces that contacts stand for
     (`carom.problem.patches`) instead of 1. A problem has its own weights.
     """
@@ -60,7 +60,10 @@ class LZB(Law):
         object.__setattr__(self, "stiffness", _stiffness(self.stiffness))
 
     def impulses(self, contacts: Contacts, tolerance: float = 0.0) -> Impulses:
-        """The approach that may be left has no meaning here: the tolerance of the law is that of its integration."""
+        """The approach that may be left has no meaning here: the tolerance of the law is that of its integration.
+
+        Steps of a run, which give a tolerance, have a lower bound on the work than a single impact.
+        """
         low = float(contacts.restitution.min())
         if low < SMALLEST_RESTITUTION:
             raise ProblemError(
@@ -69,7 +72,7 @@ class LZB(Law):
                 f"at least {SMALLEST_RESTITUTION} under lzb, whose springs relax 1/e^2 times faster than "
                 "they load, without limit as e goes to 0; for less take another law, such as gr or qce",
             )
-        from ..solvers.springs import integrate_islands  # scipy.integrate takes half a second to import
+        from ..solvers.springs import RUN_STEPS_WORK, STEPS_WORK, integrate_islands  # scipy.integrate takes half a second to import
 
         lam, steps, error, cut = integrate_islands(
             contacts.rows,
@@ -79,6 +82,7 @@ class LZB(Law):
             np.array(contacts.restitution),
             self.tolerance,
             self.max_steps,
+            RUN_STEPS_WORK if tolerance > 0.0 else STEPS_WORK,
         )
         lam = _without_gain(contacts, lam)
         if cut:

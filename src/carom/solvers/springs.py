@@ -31,8 +31,9 @@ _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
 _STAGES = len(_B)
 OPEN_SPEED = 1e-12  # approach below this share of the fastest of the island counts as none
 _RELAXED_SHARE = 1e-12  # compression below this share of the one that would store the whole energy counts as none
-# Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts.
-STEPS_WORK = 1e6
+# Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts. A step of
+# a run may take a fifth of it: it is one of many, and a body that is clamped takes all of it in every step.
+STEPS_WORK, RUN_STEPS_WORK = 1e6, 2e5
 COUPLED_SHARE = 3.0  # multiplications with A over those with entries of G up to which speeds are `u0 + A p`
 _LOCATING_STEPS = 60  # bound on the trial steps for locating one change of r
 
@@ -75,8 +76,8 @@ def default_bound(m, cost, budget):
 
 
 @kernel
-def integrate_islands(rows, velocity, stiffness, eta, restitution, tolerance, max_steps):
-    """Integrates every island to its end.
+def integrate_islands(rows, velocity, stiffness, eta, restitution, tolerance, max_steps, work):
+    """Integrates every island to its end. `work` bounds the trial steps for 30 contacts, and in proportion for more.
 
     Returns impulses (m,), trial steps, the largest error estimate of an island relative to its impact, and the number
     of islands that were cut off after `max_steps`, or after `default_bound` if that is 0.
@@ -86,7 +87,7 @@ def integrate_islands(rows, velocity, stiffness, eta, restitution, tolerance, ma
     found, local = all_islands(rows.body, n), np.empty(n, np.int64)
     order, ptr = found.order, found.ptr
     floor = OPEN_SPEED * _fastest(rows, found.chosen, velocity)
-    steps, cut, worst, budget = 0, 0, 0.0, STEPS_WORK * max(1.0, m / 30.0)
+    steps, cut, worst, budget = 0, 0, 0.0, work * max(1.0, m / 30.0)
     for s in range(len(ptr) - 1):
         members = order[ptr[s] : ptr[s + 1]]
         fastest = _fastest(rows, members, velocity)
