@@ -14,6 +14,8 @@ import pytest
 from fuzz.__main__ import main
 from fuzz.campaign import campaign, drawn, failure, names
 
+from carom.stepping.stepper import Stepper
+
 CAMPAIGNS = names()
 FRAME = Path(fuzz.__file__).parent
 
@@ -47,6 +49,16 @@ ONCE_FAILED = [
 def test_cases_that_once_failed(name, seed, index, tmp_path):
     chosen = campaign(name)
     assert failure(chosen, drawn(chosen, seed, index), tmp_path) is None
+
+
+def test_searches_for_impacts_end_with_the_work_of_the_step(monkeypatch):
+    """The gaps of meshes jump, and searches ended without an impact: a step did eight times the work that it may do."""
+    finished = []
+    monkeypatch.setattr(Stepper, "finish", lambda *given, kept=Stepper.finish: finished.append(given) or kept(*given))
+    sim = drawn(campaign("simulations"), 270202, 32).simulation()
+    for _ in range(3):
+        sim.step()
+    assert max(report.clock.work for *_, report in finished) <= 2.0 * sim.engine.most_work
 
 
 def test_failures_crashes_and_hangs_are_counted_and_saved(tmp_path):

@@ -153,10 +153,16 @@ class Interval3D:
         self.now, self.left, self.h, self.report = state, h, h, report
 
     def next_impact(self) -> bool:
-        """Advances until contacts touch that approach faster than resting ones."""
+        """Advances until contacts touch that approach faster than resting ones, or the work of the step is done.
+
+        Searches may end without a touch, where gaps jump: those of meshes do when another of their points is nearest.
+        """
+        s = self.stepper
         while self.left > NO_TIME * self.h:
             self.start = prescribed(self.world, self.now, self.left)
-            self.slow, _ = self.stepper.bounds(self.start, self.h)
+            self.slow, _ = s.bounds(self.start, self.h)
+            if self.report.clock.work > s.most_work:
+                return True
             self.impact = self._impact()
             if self.impact is not None:
                 return True
