@@ -16,7 +16,6 @@ from .passes import Passes, Record, replayed_passes
 from .replay import Ends, Replay
 from .sequence import Sequence, reflections, simultaneous_reflections
 from .smm import rough_smm
-from .springs import lzb
 
 MOST_STAGES = 200_000  # of one replay
 Reflections = tuple[Ints, Floats, Ints, Floats, Floats, Floats]  # the first fields of `Sequence`, after the system
@@ -167,6 +166,13 @@ def qce(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
     after = x.ravel()
     run.stages.append(Passes(run.system, Record(*record), at.velocity, after, at.register, at.impulses))
     return Ends(at.register, at.impulses, after, lam)
+
+
+def lzb(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
+    """The steps of the springs of every island."""
+    from .springs import relaxed  # scipy.integrate takes half a second to import
+
+    return relaxed(run, law, contacts, register)
 
 
 def _limit(run: Replay, count: int, bound: int) -> None:
