@@ -363,6 +363,4 @@ def _integrated(run: Replay, law: Any, contacts: Contacts, mine: Ints, stiffness
         noted = np.flatnonzero(np.isfinite(margin))
         run.margins.note(mine[noted], margin[noted] * unit, reason)
     p = np.maximum(record.final, 0.0) * unit
-    return Compressed(
-        run.system.part(mine), at.velocity, springs, unit, e, record, p, 1.0, at.register, at.impulses
-    )
+    return Compressed(run.system.part(mine), at.velocity, springs, unit, e, record, p, 1.0, at.register, at.impulses)
