@@ -11,12 +11,12 @@ from ..errors import ProblemError
 from ..laws.gauss_seidel import ORDERS, WORST, _sweep_keys
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
+from .cones import Cones, Limits, reflected
 from .increments import etm, sqm
 from .passes import Passes, Record, replayed_passes
-from .replay import Ends, Replay
+from .replay import ACTIVE, STILL, Ends, Replay
 from .sequence import Sequence, reflections, simultaneous_reflections
 from .smm import rough_smm
-from .springs import lzb
 
 MOST_STAGES = 200_000  # of one replay
 Reflections = tuple[Ints, Floats, Ints, Floats, Floats, Floats]  # the first fields of `Sequence`, after the system
@@ -25,6 +25,12 @@ PASS_MARGINS = (
     "is about to approach no more",
     "is about to end elsewhere",
     "is about to end earlier",
+)
+CONE_MARGINS = (
+    "is about to approach",
+    "is about to approach no more",
+    "is about to push no more",
+    "is about to push",
 )
 APPROACHES = "is about to approach or to stop approaching"
 
@@ -76,22 +82,40 @@ def lcp(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
 
 
 def gr(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
-    """Cone problems over the violators until nothing approaches."""
-    at, tol, count = run.begin(register), law.approach_left(contacts, 0.0), 0
+    """Cone problems over the violators until nothing approaches; plain ones are found again by a kernel."""
+    at, tol, count, e = run.begin(register), law.approach_left(contacts, 0.0), 0, contacts.restitution
+    bound = law.max_iterations or 1000 + int(100 * np.sqrt(contacts.count))
+    still = STILL * run.margins.scale
     while True:
+        at, made = _plain(run, at, e, Limits(tol, bound - count, ACTIVE, run.small, still), own)
+        count += made
         u = run.speeds(at.velocity)
         chosen = np.flatnonzero(u < -tol)
         others = np.flatnonzero((u >= -tol) & ~run.resting)
         if len(chosen) == 0:
             run.margins.note(others, u[others], "is about to approach")
             return at
-        at, active, _ = run.cone(at, chosen, contacts.restitution, own)
+        at, active, _ = run.cone(at, chosen, e, own)
         count += 1
-        _limit(run, count, law.max_iterations or 1000 + int(100 * np.sqrt(contacts.count)))
+        _limit(run, count, bound)
         run.margins.note(active, u[active], "is about to approach no more")
         # A contact that begins to approach changes the stage only where the others would drive it together.
         driven = others[run.speeds(at.velocity)[others] <= u[others]]
         run.margins.note(driven, u[driven], "is about to approach")
+
+
+def _plain(run: Replay, at: Ends, e: Floats, limits: Limits, own: bool) -> tuple[Ends, int]:
+    """The answer after the plain iterations of gr that come next, and their number."""
+    start = at.velocity.reshape(run.contacts.velocity.shape)
+    made, margins, x = reflected(run.plain.rows, run.system.pairs, start, e, limits, run.resting)
+    count = len(made.ptr) - 1
+    if count == 0:
+        return at, 0
+    _note(run, margins, CONE_MARGINS)
+    run.stages.append(Cones(run.system, made, at.velocity, x.ravel(), e, own, at.register, at.impulses))
+    normal = at.normal.copy()
+    np.add.at(normal, made.active, made.y[: len(made.active)])
+    return Ends(at.register, at.impulses, x.ravel(), normal), count
 
 
 def smm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
@@ -167,6 +191,13 @@ def qce(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
     after = x.ravel()
     run.stages.append(Passes(run.system, Record(*record), at.velocity, after, at.register, at.impulses))
     return Ends(at.register, at.impulses, after, lam)
+
+
+def lzb(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
+    """The steps of the springs of every island."""
+    from .springs import relaxed  # scipy.integrate takes half a second to import
+
+    return relaxed(run, law, contacts, register)
 
 
 def _limit(run: Replay, count: int, bound: int) -> None:

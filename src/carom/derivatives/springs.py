@@ -5,34 +5,284 @@ change of r happens where the right side is continuous, u = 0 or D = 0, so that 
 across it, except that the compression of a spring that opens stays zero: its tangent ends. Each step of the
 Runge-Kutta method is linearized at its stages, so that the adjoint is that of the same steps.
 
+The record of an island holds the state at the start of each step for the springs that are closed in it. An open spring
+has no compression, and its impulse stays the same. The stages of a step are made again when it is linearized.
+
 A contact that begins to be compressed gets an impulse of higher than first order: that is not a kink. The one kind of
 kink is a spring that relaxes at a speed of zero, and may open or stay closed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ProblemError
-from ..laws.lzb import SMALLEST_RESTITUTION
+from ..kernels import kernel
+from ..laws.lzb import SMALLEST_RESTITUTION, _without_gain
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints, speeds
+from ..solvers.springs import (
+    _A,
+    _B,
+    _STAGES,
+    OPEN_SPEED,
+    Scratch,
+    Springs,
+    _combined,
+    _coupled,
+    _extract,
+    _fastest,
+    _rates,
+    _separation,
+    _switch,
+    _with_scales,
+    advance,
+    first_pace,
+)
 from .replay import Ends, Replay
 from .tape import Part, Slopes
 
+_BACK = np.ascontiguousarray(_A.T)
+RECORD_STEPS, RECORD_STATES = 1024, 16_384  # first room of a record, which is doubled when it is full
+NO_BOUND = np.iinfo(np.int64).max  # on trial steps: the law has found its end
 
-class Step(NamedTuple):
-    """One step of an island: its length, the state at each stage, and what happened at its end."""
 
-    length: float
-    impulse: Floats  # (stages, k) P
-    depth: Floats  # (stages, k) D
-    rate: Floats  # (k,) r
-    opened: Ints  # springs that open at the end
+class Record(NamedTuple):
+    """The steps of an island: lengths, and the closed springs at the start of each of them."""
+
+    length: Floats  # (steps,)
+    ptr: Ints  # (steps + 1,) step k has the closed springs ptr[k]:ptr[k + 1]
+    spring: np.ndarray  # (closed,) their numbers
+    state: Floats  # (closed, 3) P, D and r
+    final: Floats  # (m,) P at the end
+
+
+class Entries(NamedTuple):
+    """The rows G of an island, and changes of their entries, or adjoints of them."""
+
+    ptr: Ints
+    columns: Ints
+    data: Floats
+    change: Floats  # (directions, entries); (directions, 0) where rows stay the same, or are not asked for
+    work: Floats  # (2, N)
+
+
+@kernel
+def island_springs(rows, members, velocity, given):
+    """The springs of an island as `solvers.springs.integrate_islands` makes them, and the unit of speeds."""
+    stiffness, eta, restitution = given
+    fastest = _fastest(rows, members, velocity)
+    g, x = _extract(rows, members, velocity, np.empty(len(velocity), np.int64))
+    k, base = stiffness / np.max(stiffness * g[3]), np.empty(len(members))
+    for j in range(len(members)):
+        base[j] = rows.base[members[j], 0] / fastest
+    start = (x / fastest, base, speeds(rows, velocity)[members] / fastest)
+    unit = np.empty((2, len(members)))
+    return Springs(g, _coupled(g, len(x)), *start, k, eta, 1.0 / restitution**2, unit, 0.0), fastest
+
+
+@kernel(inline="always")
+def _scratch(springs):
+    """Arrays of the integration."""
+    m = len(springs.boundary)
+    slope, sums = np.zeros((_STAGES, 2, m)), np.zeros((3, 2 * m))
+    flat = slope.reshape((_STAGES, 2 * m))
+    return Scratch(np.zeros(m), slope, np.zeros((2, m)), springs.velocity.copy(), np.zeros(m), flat, sums)
+
+
+@kernel(inline="always")
+def _nearly_opened(springs, y, new, scratch, margin):
+    """Lowers `margin` (m,), relative speeds, for springs that nearly relax in a step and are loaded again."""
+    for i in range(len(margin)):
+        turned = scratch.slope[0, 1, i] < 0.0 < scratch.slope[_STAGES - 1, 1, i]
+        if turned and scratch.rate[i] != 0.0 and y[1, i] > 0.0 and new[1, i] > 0.0:
+            margin[i] = min(margin[i], min(y[1, i], new[1, i]) / springs.unit[1, i])
+
+
+@kernel
+def recorded(springs, tolerance):
+    """Integrates an island as the law does. Returns its record, the springs with their scales, and margins (2, m).
+
+    Margins are relative speeds, infinity where there was no decision: at which a spring opens, and by which a spring
+    that is loaded again has not opened.
+    """
+    m, scratch = len(springs.boundary), _scratch(springs)
+    y, new, after, margins = np.zeros((2, m)), np.zeros((2, m)), np.zeros(m), np.full((2, m), np.inf)
+    _separation(springs, y[0], scratch.velocity, scratch.speed)
+    springs = _with_scales(springs, np.sum(np.minimum(scratch.speed, 0.0) ** 2 / springs.rows[3]))
+    lengths, ptr, steps = np.empty(RECORD_STEPS), np.zeros(RECORD_STEPS + 1, np.int64), 0
+    spring, state, count = np.empty(RECORD_STATES + m, np.int32), np.empty((RECORD_STATES + m, 3)), 0
+    pace, loaded = first_pace(tolerance), _switch(springs, y, scratch)
+    while loaded:
+        if steps == len(lengths):
+            lengths, ptr = np.append(lengths, lengths), np.append(ptr, ptr)
+        if count + m > len(spring):
+            spring, state = np.append(spring, spring), np.concatenate((state, state))
+        for i in range(m):
+            if scratch.rate[i] != 0.0:
+                spring[count], state[count, 0], state[count, 1] = i, y[0, i], y[1, i]
+                state[count, 2] = scratch.rate[i]
+                count += 1
+        _, length, _, pace = advance(springs, y, pace, tolerance, scratch, new, after, NO_BOUND)
+        lengths[steps], ptr[steps + 1], steps = length, count, steps + 1
+        _nearly_opened(springs, y, new, scratch, margins[1])
+        y, new = new, y
+        loaded = _switch(springs, y, scratch)
+        for q in range(ptr[steps - 1], count):
+            i = spring[q]
+            if scratch.rate[i] == 0.0:
+                margins[0, i] = min(margins[0, i], abs(scratch.speed[i]))
+    made = Record(lengths[:steps].copy(), ptr[: steps + 1].copy(), spring[:count].copy(), state[:count].copy(), y[0])
+    return made, springs, margins
+
+
+@kernel(inline="always")
+def _closed(record, step, rate, state):
+    """Sets r (m,), and P and D of the springs that are closed in a step."""
+    rate[:] = 0.0
+    for q in range(record.ptr[step], record.ptr[step + 1]):
+        i = record.spring[q]
+        state[0, i], state[1, i], rate[i] = record.state[q, 0], record.state[q, 1], record.state[q, 2]
+
+
+@kernel
+def _stages(springs, h, y, e, scratch, at):
+    """The stages of a step from y once more, `at` (3, stages, m): P, `d(k D^eta)/dD` and `dr/de u`; y at its end."""
+    m, eta, flat, stage = len(e), springs.exponent, scratch.flat, scratch.stage
+    for s in range(_STAGES + 1):
+        if s > 0:
+            _combined(_A[s] if s < _STAGES else _B, s, flat, scratch.sums[0])
+        for q in range(2):
+            for i in range(m):
+                stage[q, i] = y[q, i] + h * scratch.sums[0, q * m + i] if s > 0 else y[q, i]
+        if s == _STAGES:
+            break
+        _rates(springs, stage, scratch, scratch.slope[s])
+        for i in range(m):
+            depth, r, u = stage[1, i], scratch.rate[i], scratch.speed[i]
+            at[0, s, i], at[1, s, i], at[2, s, i] = stage[0, i], 0.0, 0.0
+            if r != 0.0 and depth > 0.0:
+                at[1, s, i] = springs.stiffness[i] * eta * (np.sqrt(depth) if eta == 1.5 else depth ** (eta - 1.0))
+            if r != 0.0 and u > 0.0:
+                at[2, s, i] = -2.0 * u / e[i] ** 3
+    for q in range(2):
+        for i in range(m):
+            y[q, i] = stage[q, i]
+
+
+@kernel(inline="always")
+def _pushed(g, values, p, out):
+    """`out = G^T p` (N,) with some values of the entries."""
+    out[:] = 0.0
+    for i in range(len(p)):
+        if p[i] != 0.0:
+            for q in range(g.ptr[i], g.ptr[i + 1]):
+                out[g.columns[q]] += values[q] * p[i]
+
+
+@kernel
+def _turned(g, change, p, u):
+    """`u += dA p`, `dA = dG G^T + G dG^T`."""
+    _pushed(g, g.data, p, g.work[0])
+    _pushed(g, change, p, g.work[1])
+    for i in range(len(p)):
+        for q in range(g.ptr[i], g.ptr[i + 1]):
+            u[i] += change[q] * g.work[0, g.columns[q]] + g.data[q] * g.work[1, g.columns[q]]
+
+
+@kernel
+def _turned_back(g, change, p, u):
+    """The adjoint of `_turned` for the adjoint u of the speeds: added to `change`."""
+    _pushed(g, g.data, p, g.work[0])
+    _pushed(g, g.data, u, g.work[1])
+    for i in range(len(p)):
+        for q in range(g.ptr[i], g.ptr[i + 1]):
+            change[q] += u[i] * g.work[0, g.columns[q]] + p[i] * g.work[1, g.columns[q]]
+
+
+@kernel(inline="always")
+def _unstarted(springs):
+    """Springs with the speeds `A P`."""
+    zero = (np.zeros_like(springs.velocity), np.zeros_like(springs.boundary), np.zeros_like(springs.start))
+    own = (springs.stiffness, springs.exponent, springs.release, springs.unit, springs.speed_floor)
+    return Springs(springs.rows, springs.coupled, *zero, *own)
+
+
+@kernel
+def forwards(springs, record, e, g, du0, de):
+    """Tangents (directions, m) of P from those of the speeds before, of restitution and of the entries of G."""
+    linear, scratch, m = _unstarted(springs), _scratch(springs), len(e)
+    at, k, sums, u = np.empty((3, _STAGES, m)), np.zeros((_STAGES, 2 * m)), np.zeros(2 * m), np.zeros(m)
+    dy, y, stage, before = np.zeros((len(du0), 2 * m)), np.zeros((2, m)), np.zeros((2, m)), np.zeros(m)
+    for step in range(len(record.length)):
+        h = record.length[step]
+        before[:] = scratch.rate
+        _closed(record, step, scratch.rate, y)
+        for i in range(m):
+            if before[i] != 0.0 and scratch.rate[i] == 0.0:  # the spring has opened
+                y[1, i] = 0.0
+                dy[:, m + i] = 0.0
+        _stages(springs, h, y, e, scratch, at)
+        for b in range(len(du0)):
+            for s in range(_STAGES):
+                if s > 0:
+                    _combined(_A[s], s, k, sums)
+                for q in range(2):
+                    for i in range(m):
+                        stage[q, i] = dy[b, q * m + i] + (h * sums[q * m + i] if s > 0 else 0.0)
+                _separation(linear, stage[0], scratch.velocity, u)
+                if g.change.shape[1] > 0:
+                    _turned(g, g.change[b], at[0, s], u)
+                for i in range(m):
+                    k[s, i] = at[1, s, i] * stage[1, i]
+                    k[s, m + i] = -scratch.rate[i] * (u[i] + du0[b, i]) - at[2, s, i] * de[b, i]
+            _combined(_B, _STAGES, k, sums)
+            for i in range(2 * m):
+                dy[b, i] += h * sums[i]
+    return dy[:, :m].copy()
+
+
+@kernel
+def backwards(springs, record, e, g, bar):
+    """Adjoints (directions, m) of the speeds before and of restitution from those of P, `bar`; adds to `g.change`."""
+    linear, scratch, m = _unstarted(springs), _scratch(springs), len(e)
+    at, k, sums, u = np.empty((3, _STAGES, m)), np.zeros((_STAGES, 2 * m)), np.zeros(2 * m), np.zeros(m)
+    dy, y, push, after = np.zeros((len(bar), 2 * m)), np.zeros((2, m)), np.zeros(m), np.zeros(m)
+    u0, de, start = np.zeros((len(bar), m)), np.zeros((len(bar), m)), np.zeros((2, m))
+    dy[:, :m], start[0] = bar, record.final
+    for step in range(len(record.length) - 1, -1, -1):
+        h = record.length[step]
+        after[:] = scratch.rate
+        start[1] = 0.0
+        _closed(record, step, scratch.rate, start)
+        for i in range(m):
+            if after[i] == 0.0 and scratch.rate[i] != 0.0:  # the spring opens at the end
+                dy[:, m + i] = 0.0
+        y[:] = start
+        _stages(springs, h, y, e, scratch, at)
+        for b in range(len(bar)):
+            for s in range(_STAGES - 1, -1, -1):
+                sums[:] = 0.0
+                if s < _STAGES - 1:
+                    _combined(_BACK[s, s + 1 :], _STAGES - 1 - s, k[s + 1 :], sums)
+                for i in range(m):
+                    kp, kd = h * (_B[s] * dy[b, i] + sums[i]), h * (_B[s] * dy[b, m + i] + sums[m + i])
+                    push[i] = -scratch.rate[i] * kd
+                    k[s, m + i] = at[1, s, i] * kp
+                    u0[b, i] += push[i]
+                    de[b, i] -= at[2, s, i] * kd
+                _separation(linear, push, scratch.velocity, u)
+                for i in range(m):
+                    k[s, i] = u[i]
+                if g.change.shape[1] > 0:
+                    _turned_back(g, g.change[b], at[0, s], push)
+            for s in range(_STAGES):
+                for i in range(2 * m):
+                    dy[b, i] += k[s, i]
+    return u0, de
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,113 +291,45 @@ class Compressed:
 
     part: Part  # normal rows
     before: Floats  # (N,) velocity x
+    springs: Springs
     unit: float  # of speeds: the fastest approach
-    stiffness: Floats  # (k,)
-    exponent: float
     restitution: Floats  # (k,)
-    steps: tuple[Step, ...]
+    record: Record
     p: Floats  # (k,) impulses
     factor: float  # by which the law removes a gain of energy that is error of the integration
     register: str
     impulses: str
 
-    @cached_property
-    def _tableau(self) -> tuple[Floats, Floats]:
-        from scipy.integrate import DOP853  # slow to import
-
-        return np.asarray(DOP853.A)[:12, :12], np.asarray(DOP853.B)
-
-    @cached_property
-    def _dense(self) -> Floats:
-        return (self.part.matrix @ self.part.transposed).toarray()
-
-    @cached_property
-    def _start(self) -> Floats:
-        return self.part.speeds(self.before) / self.unit
-
-    def _slopes(self, step: Step) -> tuple[Floats, Floats, Floats]:
-        """At each stage `d(k D^eta)/dD`, r where the spring is closed, and `dr/de u`."""
-        depth = np.maximum(step.depth, 0.0)
-        stiff = self.stiffness * self.exponent * depth ** (self.exponent - 1.0)
-        stiff = np.where((step.rate == 0.0) | (step.depth <= 0.0), 0.0, stiff)
-        u = self._start + step.impulse @ self._dense
-        loss = np.where((step.rate > 0.0) & (u > 0.0), -2.0 * u / self.restitution**3, 0.0)
-        return stiff, step.rate, loss
+    def _entries(self, change: Floats) -> Entries:
+        part = self.part
+        return Entries(part.ptr, part.columns, part.data, change, np.zeros((2, part.width_all)))
 
     def jvp(self, d: Slopes) -> None:
         part, dx = self.part, d.registers[self.register]
-        du0 = part.speed_tangent(d, dx, self.before) / self.unit
-        turned, (a, b) = self._coupling_tangent(d), self._tableau
-        de = d.restitution[part.chosen]
-        dp, dd = np.zeros_like(du0), np.zeros_like(du0)
-        for step in self.steps:
-            stiff, rate, loss = self._slopes(step)
-            kp, kd = np.zeros((12, *du0.shape)), np.zeros((12, *du0.shape))
-            for s in range(12):
-                p = dp + step.length * np.tensordot(a[s, :s], kp[:s], 1)
-                depth = dd + step.length * np.tensordot(a[s, :s], kd[:s], 1)
-                u = du0 + self._dense @ p
-                if turned is not None:
-                    u = u + np.einsum("ijb,j->ib", turned, step.impulse[s])
-                kp[s] = stiff[s][:, None] * depth
-                kd[s] = -rate[:, None] * u - loss[s][:, None] * de
-            dp = dp + step.length * np.tensordot(b, kp, 1)
-            dd = dd + step.length * np.tensordot(b, kd, 1)
-            dd[step.opened] = 0.0
+        du0 = part.speed_tangent(d, dx, self.before).T / self.unit
+        rows = np.empty((len(du0), 0)) if d.rows is None else np.ascontiguousarray(d.rows[part.entries].T)
+        given = (np.ascontiguousarray(du0), np.ascontiguousarray(d.restitution[part.chosen].T))
+        dp = forwards(self.springs, self.record, self.restitution, self._entries(rows), *given).T
         dp = self.factor * self.unit * dp
-        d.registers[self.register] = dx + part.transposed @ dp + part.push_tangent(d, self.p)
+        d.registers[self.register] = dx + part.pushes(dp) + part.push_tangent(d, self.p)
         d.of(self.impulses, part.system.row_count)[part.chosen] += dp
-
-    def _coupling_tangent(self, d: Slopes) -> Floats | None:
-        """dA (k, k, directions)."""
-        if d.rows is None:
-            return None
-        part, k = self.part, len(self.p)
-        out = np.empty((k, k, d.rows.shape[1]))
-        for column in range(d.rows.shape[1]):
-            turned = part.matrix.copy()
-            turned.data = d.rows[part.entries, column]
-            cross = (turned @ part.transposed).toarray()
-            out[:, :, column] = cross + cross.T
-        return out
 
     def vjp(self, bar: Slopes) -> None:
         part = self.part
-        out = bar.of(self.register, part.matrix.shape[1])
-        total = part.matrix @ out + bar.of(self.impulses, part.system.row_count)[part.chosen]
+        out = bar.of(self.register, part.width_all)
+        total = part.times(out) + bar.of(self.impulses, part.system.row_count)[part.chosen]
         part.add_rows(bar, self.p, out)
-        p, d = self.factor * self.unit * total, np.zeros_like(total)
-        u0, e, (a, b) = np.zeros_like(total), np.zeros_like(total), self._tableau
-        k, directions = total.shape
-        coupling = np.zeros((k, k, directions)) if bar.rows is not None else None
-        for step in reversed(self.steps):
-            d = d.copy()
-            d[step.opened] = 0.0
-            stiff, rate, loss = self._slopes(step)
-            yp, yd = np.zeros((12, k, directions)), np.zeros((12, k, directions))
-            for s in range(11, -1, -1):
-                kp = step.length * (b[s] * p + np.tensordot(a[s + 1 :, s], yp[s + 1 :], 1))
-                kd = step.length * (b[s] * d + np.tensordot(a[s + 1 :, s], yd[s + 1 :], 1))
-                u = -rate[:, None] * kd
-                yd[s], yp[s] = stiff[s][:, None] * kp, self._dense @ u
-                u0 += u
-                e -= loss[s][:, None] * kd
-                if coupling is not None:
-                    coupling += u[:, None, :] * step.impulse[s][:, None]
-            p, d = p + yp.sum(axis=0), d + yd.sum(axis=0)
-        bar.restitution[part.chosen] += e
-        if coupling is not None and bar.rows is not None:
-            for column in range(directions):
-                both = coupling[:, :, column] + coupling[:, :, column].T
-                bar.rows[part.entries, column] += (both @ part.matrix)[part.row, part.columns]
-        bar.registers[self.register] = out + part.speed_adjoint(bar, u0 / self.unit, self.before)
+        rows = np.zeros((total.shape[1], 0 if bar.rows is None else len(part.entries)))
+        given = np.ascontiguousarray(self.factor * self.unit * total.T)
+        u0, e = backwards(self.springs, self.record, self.restitution, self._entries(rows), given)
+        bar.restitution[part.chosen] += e.T
+        if bar.rows is not None:
+            bar.rows[part.entries] += rows.T
+        bar.registers[self.register] = out + part.speed_adjoint(bar, u0.T / self.unit, self.before)
 
 
-def lzb(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
+def relaxed(run: Replay, law: Any, contacts: Contacts, register: str) -> Ends:
     """The springs of every island, step by step as the law integrates them."""
-    from ..laws.lzb import _without_gain
-    from ..solvers.springs import OPEN_SPEED
-
     if contacts.restitution.min() < SMALLEST_RESTITUTION:
         raise ProblemError("restitution", float(contacts.restitution.min()), f"at least {SMALLEST_RESTITUTION}")
     at, label = run.begin(register), contacts.island_labels()
@@ -166,82 +348,19 @@ def lzb(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> 
         mine = stage.part.chosen
         most = mine[np.argmax(raw[mine])]
         factor = float(kept[most] / raw[most]) if raw[most] > 0.0 else 1.0
-        fixed = Compressed(**{**stage.__dict__, "p": factor * stage.p, "factor": factor})
+        fixed = replace(stage, p=factor * stage.p, factor=factor)
         run.stages.append(fixed)
-        at = run.pushed(at, at.velocity + fixed.part.transposed @ fixed.p, mine, fixed.p)
+        at = run.pushed(at, fixed.part.moved(at.velocity, fixed.p), mine, fixed.p)
     return at
 
 
 def _integrated(run: Replay, law: Any, contacts: Contacts, mine: Ints, stiffness: Floats, at: Ends) -> Compressed:
-    """The stage of one island: the loop of `carom.solvers.springs._integrate`, with a record of its steps."""
-    from ..solvers import springs as kernels
-
-    rows, bodies = run.plain.rows, len(contacts.velocity)
-    velocity = np.array(contacts.velocity, order="C")
-    fastest = kernels._fastest(rows, mine, velocity)
-    g, x = kernels._extract(rows, mine, velocity, np.empty(bodies, np.int64))
-    k, m = stiffness / np.max(stiffness * g[3]), len(mine)
-    release = 1.0 / contacts.restitution[mine] ** 2
-    base = rows.base[mine, 0].copy() / fastest
-    before = speeds(rows, velocity)[mine] / fastest
-    given = (x / fastest, base, before)
-    springs = kernels.Springs(g, kernels._coupled(g, len(x)), *given, k, law.eta, release, np.empty((2, m)), 0.0)
-    y, new, after, u = np.zeros((2, m)), np.zeros((2, m)), np.zeros(m), np.zeros(m)
-    slope = np.zeros((kernels._STAGES, 2, m))
-    memory = (slope.reshape((kernels._STAGES, 2 * m)), np.zeros((3, 2 * m)))
-    scratch = kernels.Scratch(np.zeros(m), slope, np.zeros((2, m)), springs.velocity.copy(), u, *memory)
-    kernels._separation(springs, y[0], scratch.velocity, u)
-    springs = kernels._with_scales(springs, np.sum(np.minimum(u, 0.0) ** 2 / g[3]))
-    steps: list[Step] = []
-    h, last_h, last_guess, loaded = 1e-3, 0.0, law.tolerance, kernels._switch(springs, y, scratch)
-    while loaded:
-        kernels._rates(springs, y, scratch, scratch.slope[0])
-        guess = kernels._step(springs, y, h, scratch, new)
-        if not guess <= law.tolerance:
-            h *= max(0.2, 0.9 * (law.tolerance / guess) ** 0.125)
-            continue
-        factor = 0.9 * (law.tolerance / max(guess, 1e-300)) ** 0.125
-        if last_h > 0.0 and guess > 0.0:
-            factor = min(factor, factor * (h / last_h) * (last_guess / guess) ** 0.125)
-        grown, taken = h * min(5.0, max(factor, 0.1)), h
-        last_h, last_guess = h, max(guess, 1e-300)
-        if kernels._passed(springs, new, scratch, after) > 1.0:
-            kernels._rates(springs, y, scratch, scratch.slope[0])
-            kernels._locate(springs, y, h, scratch, new, after)
-            taken = _length(y, new, scratch.slope)
-            grown, last_h = min(grown, 0.01), 0.0
-        steps.append(_recorded(run, springs, y, taken, scratch, new, mine, fastest))
-        y, new, h = new, y, grown
-        loaded = kernels._switch(springs, y, scratch)
-        steps[-1] = steps[-1]._replace(opened=np.flatnonzero((steps[-1].rate != 0.0) & (scratch.rate == 0.0)))
-        opened = steps[-1].opened
-        run.margins.note(mine[opened], scratch.speed[opened] * fastest, "relaxes at rest, and may open or not")
-    p = np.maximum(y[0], 0.0) * fastest
-    part = run.system.part(mine)
-    e = contacts.restitution[mine]
-    return Compressed(part, at.velocity, fastest, k, law.eta, e, tuple(steps), p, 1.0, at.register, at.impulses)
-
-
-def _length(y: Floats, new: Floats, slope: Floats) -> float:
-    """The length of the step from y to `new` with these stages."""
-    from scipy.integrate import DOP853  # slow to import
-
-    rate = np.tensordot(np.asarray(DOP853.B), slope, 1)
-    place = np.unravel_index(np.argmax(np.abs(rate)), rate.shape)
-    return float((new - y)[place] / rate[place])
-
-
-def _recorded(
-    run: Replay, springs: Any, y: Floats, h: float, scratch: Any, new: Floats, mine: Ints, unit: float
-) -> Step:
-    from scipy.integrate import DOP853  # slow to import
-
-    a = np.asarray(DOP853.A)[:12, :12]
-    states = y + h * np.tensordot(a, scratch.slope, 1)
-    turning = (scratch.rate != 0.0) & (y[1] > 0.0) & (new[1] > 0.0)
-    turning &= (scratch.slope[0, 1] < 0.0) & (scratch.slope[-1, 1] > 0.0)
-    if turning.any():  # a spring that nearly relaxes and is loaded again
-        where, depth = np.flatnonzero(turning), np.minimum(y[1], new[1])
-        share = depth[where] / springs.unit[1, where]
-        run.margins.note(mine[where], share * unit, "nearly relaxes, and may open")
-    return Step(h, states[:, 0].copy(), states[:, 1].copy(), scratch.rate.copy(), np.zeros(0, np.int64))
+    """The stage of one island."""
+    e, velocity = contacts.restitution[mine], np.array(contacts.velocity, order="C")
+    springs, unit = island_springs(run.plain.rows, mine, velocity, (stiffness, law.eta, e))
+    record, springs, margins = recorded(springs, law.tolerance)
+    for margin, reason in zip(margins, ("relaxes at rest, and may open or not", "nearly relaxes, and may open")):
+        noted = np.flatnonzero(np.isfinite(margin))
+        run.margins.note(mine[noted], margin[noted] * unit, reason)
+    p = np.maximum(record.final, 0.0) * unit
+    return Compressed(run.system.part(mine), at.velocity, springs, unit, e, record, p, 1.0, at.register, at.impulses)

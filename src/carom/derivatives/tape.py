@@ -124,7 +124,7 @@ class Part:
     def pairs(self) -> Pairs:
         """The entries of `A = G G^T`."""
         if self.chosen[-1] < self.system.count:  # normal rows, of which there are many choices
-            return Pairs(*_picked_pairs(self.system.pairs, self.chosen))
+            return Pairs(*picked_pairs(self.system.pairs, self.chosen))
         return Pairs(*pairs_of(self.ptr, self.columns, self.data, self.width_all))
 
     @cached_property
@@ -261,7 +261,7 @@ def pairs_of(ptr, columns, data, n):
 
 
 @kernel
-def _picked_pairs(pairs, chosen):
+def picked_pairs(pairs, chosen):
     """The pairs among some rows, which get new numbers."""
     new, ptr, count = np.full(len(pairs.ptr) - 1, -1, np.int64), np.zeros(len(chosen) + 1, np.int64), 0
     for i in range(len(chosen)):
@@ -273,7 +273,7 @@ def _picked_pairs(pairs, chosen):
             if new[pairs.other[q]] >= 0:
                 other[count], value[count], count = new[pairs.other[q]], pairs.value[q], count + 1
         ptr[i + 1] = count
-    return ptr, other[:count], value[:count]
+    return Pairs(ptr, other[:count], value[:count])
 
 
 @dataclass(frozen=True)

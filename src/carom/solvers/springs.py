@@ -325,6 +325,42 @@ def _with_scales(springs, energy):
     return Springs(springs.rows, springs.coupled, *given, k, eta, springs.release, springs.unit, max(OPEN_SPEED, noise))
 
 
+@kernel(inline="always")
+def first_pace(tolerance):
+    """Step length, and step length and error of the step before: those of the first step."""
+    return 1e-3, 0.0, tolerance
+
+
+@kernel
+def advance(springs, y, pace, tolerance, scratch, new, after, bound):
+    """Tries steps from y until one of them is accurate, and ends it on the first change of r, in `new`.
+
+    Returns the trial steps, the length of the step (0 if `bound` trials were not enough), its error estimate and the
+    pace of the next step. `scratch` holds the stages of the step.
+    """
+    h, last_h, last_guess = pace  # last_h is 0 after a change of r
+    trials = 0
+    _rates(springs, y, scratch, scratch.slope[0])
+    while trials < bound:
+        guess = _step(springs, y, h, scratch, new)
+        trials += 1
+        if not guess <= tolerance:
+            h *= max(0.2, 0.9 * (tolerance / guess) ** 0.125)
+            continue
+        factor = 0.9 * (tolerance / max(guess, 1e-300)) ** 0.125
+        if last_h > 0.0 and guess > 0.0:
+            # Where step lengths fall from step to step, as towards the end of a compression, D^1.5 at D = 0, the next
+            # one falls likewise (Gustafsson's predictive control): without this every other step would be rejected.
+            factor = min(factor, factor * (h / last_h) * (last_guess / guess) ** 0.125)
+        grown = h * min(5.0, max(factor, 0.1))
+        if _passed(springs, new, scratch, after) > 1.0:
+            more, length = _locate(springs, y, h, scratch, new, after)
+            # After a change of r the solution has a kink: the previous step length would be rejected.
+            return trials + more, length, guess, (min(grown, 0.01), 0.0, max(guess, 1e-300))
+        return trials, h, guess, (grown, h, max(guess, 1e-300))
+    return trials, 0.0, 0.0, (h, last_h, last_guess)
+
+
 @kernel
 def _integrate(springs, tolerance, bound):
     """Integrates an island. Returns P, trial steps, error estimate, finished."""
@@ -340,30 +376,14 @@ def _integrate(springs, tolerance, bound):
     energy = np.sum(np.minimum(u, 0.0) ** 2 / springs.rows[3])
     springs = _with_scales(springs, energy)
     loaded = _switch(springs, y, scratch)
-    h, steps, error = 1e-3, 0, 0.0
-    last_h, last_guess = 0.0, tolerance  # of the step before, 0 after a change of r
+    pace, steps, error = first_pace(tolerance), 0, 0.0
     while loaded and steps < bound:
-        _rates(springs, y, scratch, scratch.slope[0])
-        guess = _step(springs, y, h, scratch, new)
-        steps += 1
-        if not guess <= tolerance:
-            h *= max(0.2, 0.9 * (tolerance / guess) ** 0.125)
-            continue
-        factor = 0.9 * (tolerance / max(guess, 1e-300)) ** 0.125
-        if last_h > 0.0 and guess > 0.0:
-            # Where step lengths fall from step to step, as towards the end of a compression, D^1.5 at D = 0, the next
-            # one falls likewise (Gustafsson's predictive control): without this every other step would be rejected.
-            factor = min(factor, factor * (h / last_h) * (last_guess / guess) ** 0.125)
-        grown = h * min(5.0, max(factor, 0.1))
-        last_h, last_guess = h, max(guess, 1e-300)
-        if _passed(springs, new, scratch, after) > 1.0:
-            steps += _locate(springs, y, h, scratch, new, after)
-            # After a change of r the solution has a kink: the previous step length would be rejected.
-            grown, last_h = min(grown, 0.01), 0.0
-        y, new = new, y
-        error += guess
-        h = grown
-        loaded = _switch(springs, y, scratch)
+        trials, length, guess, pace = advance(springs, y, pace, tolerance, scratch, new, after, bound - steps)
+        steps += trials
+        if length > 0.0:
+            y, new = new, y
+            error += guess
+            loaded = _switch(springs, y, scratch)
     p = np.maximum(y[0], 0.0)
     # A heavy body that drives light ones transfers far more energy than its contacts absorb one by one.
     stake = max(energy, np.sum(p * np.abs(start)))
@@ -379,7 +399,7 @@ def _locate(springs, y, h, scratch, new, after):
     """Shortens a step until the first change of r that it passed lies just before its end.
 
     Regula falsi with Illinois' halving on every contact that passed its change; the earliest of them counts.
-    `after` holds what `_passed` found at the end of the whole step.
+    `after` holds what `_passed` found at the end of the whole step. Returns the trial steps and the length.
     """
     m = len(after)
     before, here = np.empty(m), np.empty(m)
@@ -398,7 +418,7 @@ def _locate(springs, y, h, scratch, new, after):
         steps += 1
         most = _passed(springs, new, scratch, here)
         if 0.0 < most <= 1.0:
-            return steps
+            return steps, middle
         if most > 1.0:
             high = middle
             after, here = here, after
@@ -412,4 +432,4 @@ def _locate(springs, y, h, scratch, new, after):
                 after = 0.5 * after + 0.25
             side = -1
     _step(springs, y, high, scratch, new)
-    return steps + 1
+    return steps + 1, high
