@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom import ImpactProblem, laws, solve_impact
+from carom import ImpactProblem, ImpactSolution, laws, solve_impact
 from carom.errors import ProblemError
 
 FRICTIONLESS = [name for name in laws.names() if name != "none"]
@@ -79,8 +79,9 @@ def null_space(rows: np.ndarray) -> np.ndarray:
 def compare(seed: int, loops: int, dim: int, unresolved: list[tuple[int, str]]) -> float:
     """Largest difference of the velocities from those of the same law in minimal coordinates, relative to the fastest.
 
-    Random contacts sometimes clamp a mechanism. Reflections then go on to the bound of a law, and rounding grows with
-    each of them: such cases are noted in `unresolved` instead.
+    Random contacts sometimes clamp a mechanism: what they hold stops, and the law answers for the rest. Where
+    reflections go on to the bound of a law without a clamp, rounding grows with each of them: such cases are noted in
+    `unresolved` instead.
     """
     given = mechanism(seed, loops, dim)
     mass, rows, held, allowed = matrices(given)
@@ -97,21 +98,40 @@ def compare(seed: int, loops: int, dim: int, unresolved: list[tuple[int, str]]) 
     worst = 0.0
     for name in FRICTIONLESS:
         ours, theirs = solve_impact(jointed, name), solve_impact(minimal, name)
-        if not ours.status == theirs.status == "resolved":
+        if not (answered(ours) and answered(theirs)):
             unresolved.append((seed, name))
             continue
         audit = ours.audit()
         claims = laws.make(name).claims
         checks = {"momentum error": "MOM", "joint error": "MOM", "energy change": "KIN", "smallest impulse": "ONE"}
         for measure in audit.measures:
-            if checks.get(measure.name) in claims:
+            if checks.get(measure.name) in (claims if ours.status == "resolved" else claims - {"KIN"}):  # clamps stop
                 assert measure.passed, (seed, name, str(audit))
-        apart = np.abs(ours.velocity.ravel() - basis @ theirs.velocity).max() / np.abs(ours.velocity).max()
+        apart = np.abs(ours.velocity.ravel() - basis @ theirs.velocity).max() / np.abs(allowed).max()
         if name == "etm":  # rounding decides which of two equal approaches is served first: up to an increment
             assert apart < 1 / 30, (seed, apart)
             continue
         worst = max(worst, apart)
     return worst
+
+
+def answered(solution: ImpactSolution) -> bool:
+    """Whether the law has an answer of its own: it has resolved the impact, or all but the clamps that it names."""
+    return solution.status == "resolved" or all("clamp a body" in message for message in solution.messages)
+
+
+@pytest.mark.parametrize("law", ["gr", "lcp", "qce", "smm"])
+def test_clamps_of_mechanisms_are_found(law):
+    """Contacts 0, 3 and 6 clamp this mechanism, and the others move. Its joints prescribe rounding, not speeds.
+
+    As speeds of boundaries that close in, the rounding hid the clamp, and the law ran to its bound: 2.155 for 2.192.
+    """
+    given = mechanism(1050, 2)
+    *_, allowed = matrices(given)
+    problem = ImpactProblem.from_contacts(**{**given, "velocities": allowed.reshape(np.shape(given["velocities"]))})
+    solution = solve_impact(problem, law)
+    assert solution.messages == ("contacts [0, 3, 6] clamp a body: their motion was resolved inelastically",)
+    assert np.abs(solution.separation_speed[[0, 3, 6]]).max() < 1e-12
 
 
 @pytest.mark.parametrize(("loops", "dim"), [(0, 2), (1, 2), (0, 3), (1, 3)])
@@ -203,7 +223,7 @@ def test_a_rimless_wheel_keeps_the_cosine_of_its_step(spokes):
     for law in ("gr", "lcp", "qce"):
         solution = solve_impact(problem, law)
         expected = (np.cos(2 * alpha) + inertia) / (1 + inertia)
-        assert solution.velocity[0, 2] / turn == pytest.approx(expected, abs=1e-11)
+        assert solution.velocity[0, 2] / turn == pytest.approx(expected, abs=1e-12)
         assert solution.velocity[1] == pytest.approx(solution.velocity[0], abs=1e-12)
 
 
@@ -232,7 +252,7 @@ def test_a_rocking_block_loses_what_housner_says():
         joints=[{"kind": "weld", "bodies": [0, 1], "point": center}],
     )
     left = solve_impact(problem, "gr").velocity[0, 2] / turn
-    assert left == pytest.approx(1 - 1.5 * np.sin(alpha) ** 2, abs=1e-10)
+    assert left == pytest.approx(1 - 1.5 * np.sin(alpha) ** 2, abs=1e-12)
 
 
 def four_bar(**options: object) -> ImpactProblem:

@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..kernels import kernel
 from ..laws import Law
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats
+
+RESTING_STEPS = 2.0  # steps of free fall in which contacts at rest gain the speed of the slowest impact
+LEAST_THRESHOLD = 1e-6  # slowest impact without gravity
 
 Restitution = float | Callable[[Floats], Any] | None
 
@@ -31,6 +35,12 @@ def missing(engine: str) -> ProblemError:
     )
 
 
+@kernel
+def slowest_impact(threshold: float | None, gravity: float, time_step: float) -> float:
+    """The slowest approach that is an impact, from the option of a bridge."""
+    return max(RESTING_STEPS * gravity * time_step, LEAST_THRESHOLD) if threshold is None else threshold
+
+
 @dataclass
 class Bridge(ABC):
     """Resolves the impacts of one engine's world.
@@ -39,19 +49,21 @@ class Bridge(ABC):
     restitution: one number, a function of the approach speeds (m,), or None for the coefficients of the engine.
     touch: gap, in units of length, up to which contacts that do not approach count as touching; they take part in the
     impact. Contacts that approach take part if they would close within the step.
-    threshold: slowest approach that is an impact. Slower ones are resting contacts and left to the engine.
+    threshold: slowest approach that is an impact. Slower ones are resting contacts and left to the engine. None: the
+    speed of two steps of free fall, as in Carom's own steppers, or 1e-6 if that is more.
     """
 
     law: str | Law = "gr"
     restitution: Restitution = None
     touch: float = 1e-6
-    threshold: float = 1e-6
+    threshold: float | None = None
     horizon: float | None = field(default=None, init=False, repr=False)  # time ahead, while a problem is sought
 
     def closing(self, gap: Floats, speed: Floats, horizon: float) -> tuple[Any, bool]:
         """The contacts (m,) that touch or close within a time, and whether one of them is an impact."""
         taking_part = gap + horizon * np.minimum(speed, 0.0) <= self.touch
-        return taking_part, bool((taking_part & (speed < -self.threshold)).any())
+        slowest = slowest_impact(self.threshold, float(np.linalg.norm(self.gravity)), self.time_step)
+        return taking_part, bool((taking_part & (speed < -slowest)).any())
 
     def at_rest(self, gap: Floats, speed: Floats) -> bool:
         """Whether a problem is sought, and no contact impacts: most steps end here, before a problem is made."""
@@ -74,6 +86,11 @@ class Bridge(ABC):
     @abstractmethod
     def time_step(self) -> float:
         """The time step of the engine."""
+
+    @property
+    @abstractmethod
+    def gravity(self) -> Any:
+        """The acceleration (D,) of free fall in the engine."""
 
     def problem(self, horizon: float = 0.0) -> ImpactProblem | None:
         """The impact at this instant: contacts that touch or close within the time `horizon`. None if there is none."""

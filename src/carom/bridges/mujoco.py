@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..kernels import kernel
 from ..laws import Law
 from ..problem.problem import ImpactProblem
+from ..problem.solution import ImpactSolution
 from ..solvers.rows import Floats
-from . import Bridge, missing
+from . import Bridge, missing, slowest_impact
 
 try:
     import mujoco
 except ImportError as absent:
     raise missing("mujoco") from absent
+
+RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 
 
 class MujocoBridge(Bridge):
@@ -34,18 +38,44 @@ class MujocoBridge(Bridge):
     def __init__(self, model: Any, data: Any, law: str | Law = "gr", **options: Any) -> None:
         """`options` are those of `Bridge`: restitution, touch, threshold."""
         super().__init__(law, **options)
-        self.model, self.data = model, data
+        self.model, self.data, self._option = model, data, model.opt
+        self._jointed = bool((np.asarray(model.jnt_type) != int(mujoco.mjtJoint.mjJNT_FREE)).any())
+        # Views of the engine's own arrays: each access through the model or the data makes a new one.
+        bodies = np.asarray(model.geom_bodyid)
+        self._moving = (data.cvel, data.subtree_com, bodies, np.asarray(model.body_rootid), self._option.gravity)
         self._check_integrator()
 
-    def _check_integrator(self) -> None:
-        """Refuses RK4 for models with joints; the option of the model may change at any time."""
-        jointed = bool((np.asarray(self.model.jnt_type) != int(mujoco.mjtJoint.mjJNT_FREE)).any())
-        if jointed and self.model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+    def _check_integrator(self) -> bool:
+        """Whether a step evaluates forces once. Refuses others for models with joints; the option may change."""
+        once = self._option.integrator != RUNGE_KUTTA
+        if self._jointed and not once:
             raise ProblemError("integrator", "RK4 in a model with joints", "Euler, implicit or implicitfast")
+        return once
 
     @property
     def time_step(self) -> float:
-        return float(self.model.opt.timestep)
+        return float(self._option.timestep)
+
+    @property
+    def gravity(self) -> Any:
+        return self._option.gravity
+
+    def step(self) -> ImpactSolution | None:
+        """Resolves what impacts during the next time step, then lets the engine make that step.
+
+        Without an impact the engine detects contacts once: its step is made in two halves, and one kernel looks at the
+        contacts between them.
+        """
+        model, data = self.model, self.data
+        if not self._check_integrator():
+            return super().step()
+        mujoco.mj_step1(model, data)
+        if data.ncon:
+            contact, numbers = data.contact, (self.touch, self.threshold, self._option.timestep)
+            if impact_in(contact.geom, contact.dist, contact.pos, contact.frame, self._moving, numbers):
+                return super().step()
+        mujoco.mj_step2(model, data)
+        return None
 
     def detect(self) -> tuple[ImpactProblem, Floats] | None:
         model, data = self.model, self.data
@@ -112,6 +142,32 @@ class MujocoBridge(Bridge):
 
     def advance(self) -> None:
         mujoco.mj_step(self.model, self.data)
+
+
+@kernel
+def impact_in(geom, gap, point, frame, moving, numbers):
+    """Whether a contact closes within the time step and is an impact, from the velocities that `mj_step1` has found.
+
+    `moving` are the velocities (bodies, 6) about the centers of mass of trees, these centers, the bodies of geoms, the
+    roots of bodies, and gravity; `numbers` are those of `Bridge.closing`.
+    """
+    (velocity, center, body, root, gravity), (touch, threshold, h) = moving, numbers
+    slowest = slowest_impact(threshold, np.sqrt((gravity * gravity).sum()), h)
+    for i in range(len(gap)):
+        if geom[i, 0] < 0 or geom[i, 1] < 0:  # flexes and skins have no geom
+            continue
+        speed = 0.0
+        for side in range(2):
+            b = body[geom[i, side]]
+            v, c, own = velocity[b], center[root[b]], 0.0
+            x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
+            own += frame[i, 0] * (v[3] + v[1] * z - v[2] * y)
+            own += frame[i, 1] * (v[4] + v[2] * x - v[0] * z)
+            own += frame[i, 2] * (v[5] + v[0] * y - v[1] * x)
+            speed += own if side else -own
+        if speed < -slowest and gap[i] + h * speed <= touch:
+            return True
+    return False
 
 
 def _locked(row: Floats, joints: Floats | None) -> bool:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ProblemError
+from ..kernels import kernel, lean
 from ..laws import Law
 from ..problem.joints import Joints, joints_between
 from ..problem.problem import ImpactProblem
-from ..solvers.rows import Floats
-from . import Bridge, missing
+from ..problem.solution import ImpactSolution
+from ..solvers.rows import Floats, Ints
+from . import Bridge, missing, slowest_impact
 
 try:
     import pymunk
+    import pymunk.batch
 except ImportError as absent:
     raise missing("pymunk") from absent
 
 
+STATE = (
+    pymunk.batch.BodyFields.POSITION
+    | pymunk.batch.BodyFields.ANGLE
+    | pymunk.batch.BodyFields.VELOCITY
+    | pymunk.batch.BodyFields.ANGULAR_VELOCITY
+)
+X, Y, ANGLE, VX, VY, SPIN = range(6)  # columns of the state of a body, in the order of pymunk.batch
 SPRINGS = (pymunk.DampedSpring, pymunk.DampedRotarySpring)  # forces, which give no impulse in an instant
 
 
@@ -30,6 +40,9 @@ class PymunkBridge(Bridge):
     by the distance that the fastest body covers. Static and kinematic bodies are boundaries with their own velocity.
     Pivot joints and pin joints are joints of the impact, which does not change their speeds; springs
     give no impulse. Other constraints are refused.
+
+    Steps in which nothing can impact cost one kernel on the state of all bodies. It knows the shapes of the first step,
+    and takes them again when bodies or shapes are added or removed; after other changes of a shape call `forget`.
     """
 
     def __init__(self, space: Any, time_step: float, law: str | Law = "gr", **options: Any) -> None:
@@ -37,10 +50,35 @@ class PymunkBridge(Bridge):
         super().__init__(law, **options)
         self.space, self._time_step = space, time_step
         self.bodies: list[Any] = []
+        self._known: tuple[int, int] | None = None
+        self._outlines: Outlines | None = None
+        self._buffer = pymunk.batch.Buffer()
 
     @property
     def time_step(self) -> float:
         return self._time_step
+
+    @property
+    def gravity(self) -> Any:
+        return self.space.gravity
+
+    def forget(self) -> None:
+        """Lets the next step take the shapes of the space again: after a change of one of them in place."""
+        self._known = None
+
+    def step(self) -> ImpactSolution | None:
+        """Resolves what impacts during the next time step, then lets the engine make that step."""
+        space, buffer = self.space, self._buffer
+        known = (len(space.shapes), len(space.bodies))
+        if known != self._known:
+            self._known, self._outlines = known, outlines(space)
+        buffer.clear()
+        pymunk.batch.get_space_bodies(space, STATE, buffer)
+        numbers = (self.touch, self.threshold, self._time_step)
+        if may_impact(self._outlines, np.frombuffer(buffer.float_buf()), space.gravity, numbers):
+            return super().step()
+        self.advance()
+        return None
 
     def detect(self) -> tuple[ImpactProblem, Floats] | None:
         self.bodies = [body for body in self.space.bodies if body.body_type == pymunk.Body.DYNAMIC]
@@ -121,6 +159,193 @@ class PymunkBridge(Bridge):
 
     def advance(self) -> None:
         self.space.step(self.time_step)
+
+
+# ---- steps without impact
+
+
+class Outlines(NamedTuple):
+    """The shapes of a space as vertices, one for a circle, in the frames of their bodies, rounded by radii."""
+
+    body: Ints  # (s,) place of the body of each shape in the state; -1 for the static body of the space
+    ptr: Ints  # (s + 1,) first vertex of each shape
+    vertex: Floats  # (v, 2)
+    center: Floats  # (s, 2) mean of the vertices
+    gravity_center: Floats  # (s, 2) that of the body
+    radius: Floats  # (s,) of rounding
+    reach: Floats  # (s,) farthest vertex from the center
+    pair: Ints  # (p, 2) shapes that may touch
+    fixed: Floats  # (6,) state of the static body
+
+
+def outlines(space: Any) -> Outlines:
+    """The shapes of a space, and the pairs that collide: of two bodies, of which one moves, and not filtered out."""
+    buffer = pymunk.batch.Buffer()
+    pymunk.batch.get_space_bodies(space, pymunk.batch.BodyFields.BODY_ID, buffer)
+    place = {int(k): i for i, k in enumerate(np.frombuffer(buffer.int_buf(), np.uintp))}
+    shapes = [shape for shape in space.shapes if not shape.sensor]
+    vertices = [_vertices(shape) for shape in shapes]
+    centers = [np.mean(points, axis=0) for points in vertices]
+    reach = [np.linalg.norm(points - center, axis=1).max() for points, center in zip(vertices, centers, strict=True)]
+    dynamic = [shape.body.body_type == pymunk.Body.DYNAMIC for shape in shapes]
+    pairs = [
+        (i, j)
+        for j, second in enumerate(shapes)
+        for i, first in enumerate(shapes[:j])
+        if first.body is not second.body
+        and (dynamic[i] or dynamic[j])
+        and not first.filter.rejects_collision(second.filter)
+    ]
+    count, static = len(shapes), space.static_body
+    return Outlines(
+        np.array([place.get(shape.body.id, -1) for shape in shapes], np.int64),
+        np.cumsum([0, *map(len, vertices)]),
+        np.concatenate([*vertices, np.zeros((0, 2))]),
+        np.array(centers).reshape(count, 2),
+        np.array([tuple(shape.body.center_of_gravity) for shape in shapes]).reshape(count, 2),
+        np.array([shape.radius for shape in shapes], float),
+        np.array(reach, float),
+        np.array(pairs, np.int64).reshape(-1, 2),
+        np.array([*static.position, static.angle, 0.0, 0.0, 0.0]),
+    )
+
+
+def _vertices(shape: Any) -> Floats:
+    """The vertices (v, 2) of a shape in the frame of its body: the center of a circle, the ends of a segment."""
+    if isinstance(shape, pymunk.Circle):
+        return np.array([tuple(shape.offset)])
+    points = (shape.a, shape.b) if isinstance(shape, pymunk.Segment) else shape.get_vertices()
+    return np.array([tuple(point) for point in points])
+
+
+@kernel
+def may_impact(outlines, flat, gravity, numbers):
+    """Whether a pair of shapes may close within the time step at the speed of an impact.
+
+    Shapes are apart by at least their distance along any direction, and vertices approach along it at most at the speed
+    of the centers and that of their rotation. `flat` are the states of all bodies, `numbers` those of `Bridge.closing`.
+    """
+    touch, threshold, h = numbers
+    slowest = slowest_impact(threshold, np.hypot(gravity[0], gravity[1]), h)
+    state, count = flat.reshape(-1, 6), len(outlines.body)
+    frame = np.empty((count, 10))
+    for s in range(count):
+        _place(outlines, state, s, h, frame[s])
+    for p in range(len(outlines.pair)):
+        i, j = outlines.pair[p, 0], outlines.pair[p, 1]
+        dx, dy = frame[j, 4] - frame[i, 4], frame[j, 5] - frame[i, 5]
+        lead = frame[i, 9] + frame[j, 9] + touch
+        if dx * dx + dy * dy <= lead * lead and _approach_of(outlines, i, j, frame[i], frame[j], touch, h) > slowest:
+            return True
+    return False
+
+
+@lean
+def _place(outlines, state, s, h, out):
+    """Writes frame, center, velocity at the center and spin of shape s, and how far from there it reaches in a step."""
+    b = outlines.body[s]
+    own = state[b] if b >= 0 else outlines.fixed
+    cos, sin = (np.cos(own[ANGLE]), np.sin(own[ANGLE])) if own[ANGLE] != 0.0 else (1.0, 0.0)
+    cx, cy = outlines.center[s, 0], outlines.center[s, 1]
+    ax, ay = cx - outlines.gravity_center[s, 0], cy - outlines.gravity_center[s, 1]
+    out[0], out[1], out[2], out[3] = own[X], own[Y], cos, sin
+    out[4], out[5] = own[X] + cos * cx - sin * cy, own[Y] + sin * cx + cos * cy
+    out[6], out[7] = own[VX] - own[SPIN] * (sin * ax + cos * ay), own[VY] + own[SPIN] * (cos * ax - sin * ay)
+    out[8] = own[SPIN]
+    out[9] = outlines.reach[s] + outlines.radius[s] + h * (abs(out[6]) + abs(out[7]) + abs(out[8]) * outlines.reach[s])
+
+
+@lean
+def _approach_of(outlines, i, j, a, b, touch, h):
+    """The fastest approach of shapes i and j along directions that may be their normal; 0 if they stay apart.
+
+    Directions are the normals of edges, and for a circle that from the nearest vertex: the normal is the one along
+    which they are farthest apart, or least deep in each other. Those that come near it within the step count as well.
+    """
+    spin = abs(a[8]) + abs(b[8])
+    reach = outlines.reach[i] + outlines.reach[j]
+    near = h * (abs(b[6] - a[6]) + abs(b[7] - a[7]) + spin * reach)
+    # What is left out, rotation in the step, moves points by the square of its angle.
+    limit = touch + outlines.radius[i] + outlines.radius[j] + (h * spin) ** 2 * reach
+    best, fastest = -np.inf, 0.0
+    for visit in range(2):  # the distance along the normal; then the speeds along all directions of nearly that distance
+        for side in range(2):
+            s, other, own, there = (i, j, a, b) if side == 0 else (j, i, b, a)
+            first, last = outlines.ptr[s], outlines.ptr[s + 1]
+            for k in range(first, last):
+                if last - first > 1:
+                    gap, left, speed = _along_edge(outlines, (k, first, last), other, own, there, limit, h)
+                else:
+                    gap, left, speed = _from_vertex(outlines, k, other, own, there, h)
+                if visit == 0:
+                    if left > limit:
+                        return 0.0
+                    best = max(best, gap)
+                elif gap >= best - near:
+                    fastest = max(fastest, speed)
+    return fastest
+
+
+@lean
+def _along_edge(outlines, edge, other, own, there, limit, h):
+    """Gap along the normal of an edge, the gap at the end of the step, and the fastest approach of vertices that close.
+
+    Vertices of a shape are in counterclockwise order.
+    """
+    k, first, last = edge
+    p, q = outlines.vertex[k], outlines.vertex[k + 1 if k + 1 < last else first]
+    px, py = own[0] + own[2] * p[0] - own[3] * p[1], own[1] + own[3] * p[0] + own[2] * p[1]
+    ex, ey = q[1] - p[1], p[0] - q[0]
+    length = np.sqrt(ex * ex + ey * ey)
+    nx, ny = (own[2] * ex - own[3] * ey) / length, (own[3] * ex + own[2] * ey) / length
+    gap, left, fastest = np.inf, np.inf, 0.0
+    for m in range(outlines.ptr[other], outlines.ptr[other + 1]):
+        v = outlines.vertex[m]
+        x, y = there[0] + there[2] * v[0] - there[3] * v[1], there[1] + there[3] * v[0] + there[2] * v[1]
+        away = nx * (x - px) + ny * (y - py)
+        speed = _relative(own, there, x, y, nx, ny)
+        gap, left = min(gap, away), min(left, away + h * speed)
+        if away + h * speed <= limit:
+            fastest = max(fastest, -speed)
+    return gap, left, fastest
+
+
+@lean
+def _from_vertex(outlines, k, other, own, there, h):
+    """The same along the direction from the center k of a circle to the nearest vertex of the other shape.
+
+    If the other shape reaches farther along it than that vertex, the gap is less than the distance of the two.
+    """
+    c = outlines.vertex[k]
+    px, py = own[0] + own[2] * c[0] - own[3] * c[1], own[1] + own[3] * c[0] + own[2] * c[1]
+    least, x, y = np.inf, px, py
+    for m in range(outlines.ptr[other], outlines.ptr[other + 1]):
+        v = outlines.vertex[m]
+        vx, vy = there[0] + there[2] * v[0] - there[3] * v[1], there[1] + there[3] * v[0] + there[2] * v[1]
+        square = (vx - px) ** 2 + (vy - py) ** 2
+        if square < least:
+            least, x, y = square, vx, vy
+    length = np.sqrt(least)
+    if length == 0.0:
+        return 0.0, 0.0, np.inf
+    nx, ny, gap = (x - px) / length, (y - py) / length, np.inf
+    for m in range(outlines.ptr[other], outlines.ptr[other + 1]):
+        v = outlines.vertex[m]
+        vx, vy = there[0] + there[2] * v[0] - there[3] * v[1], there[1] + there[3] * v[0] + there[2] * v[1]
+        gap = min(gap, nx * (vx - px) + ny * (vy - py))
+    speed = _relative(own, there, x, y, nx, ny)
+    return gap, gap + h * speed, -speed
+
+
+@lean
+def _relative(own, there, x, y, nx, ny):
+    """The speed along a direction of a point of one shape relative to another."""
+    vx = there[6] - there[8] * (y - there[5]) - own[6] + own[8] * (y - own[5])
+    vy = there[7] + there[8] * (x - there[4]) - own[7] - own[8] * (x - own[4])
+    return nx * vx + ny * vy
+
+
+# ---- exact search
 
 
 def _approach(pairs: Any, points: Floats, normals: Floats, places: Floats, velocities: Floats) -> Floats:

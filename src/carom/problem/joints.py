@@ -39,18 +39,21 @@ class Joints:
     def __len__(self) -> int:
         return len(self.speed)
 
-    def error(self, velocity: Floats) -> float:
-        """Largest `|B v - b|`, relative to the fastest term of the rows."""
-        return float(self._errors(velocity).max(initial=0.0))
+    def error(self, velocity: Floats, before: Floats) -> float:
+        """Largest `|B v - b|`, relative to the fastest term of the rows after or before an impact.
 
-    def _errors(self, velocity: Floats) -> Floats:
-        moved = PhysicalRows(self.rows.ptr, self.rows.body, np.abs(self.rows.val)).times(np.abs(velocity))
+        An impact may stop a clamped mechanism: what is left of its velocity is the rounding of that before.
+        """
+        return float(self._errors(velocity, np.maximum(np.abs(velocity), np.abs(before))).max(initial=0.0))
+
+    def _errors(self, velocity: Floats, largest: Floats) -> Floats:
+        moved = PhysicalRows(self.rows.ptr, self.rows.body, np.abs(self.rows.val)).times(np.abs(largest))
         scale = max(float(moved.max(initial=0.0)), float(np.abs(self.speed).max(initial=0.0)), np.finfo(float).tiny)
         return np.abs(self.rows.times(velocity) - self.speed) / scale
 
     def check(self, velocity: Floats) -> None:
         """Raises ProblemError if the velocity before the impact violates a joint."""
-        errors = self._errors(velocity)
+        errors = self._errors(velocity, velocity)
         if errors.max(initial=0.0) > SPEED_TOLERANCE:
             k = int(errors.argmax())
             got = float(self.rows.times(velocity)[k])

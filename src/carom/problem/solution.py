@@ -224,7 +224,7 @@ class SolutionAudit:
             measures.append(Measure("least restitution", float(effective.min()), "u+ / -u", "", True))
             measures.append(Measure("largest restitution", float(effective.max()), "u+ / -u", "", True))
         if p.joints is not None:
-            error = p.joints.error(s.velocity)
+            error = p.joints.error(s.velocity, p.velocity)
             measures.append(Measure("joint error", error, "relative", "<= 1e-9", error <= SPEED_BOUND))
         if s.friction_impulse is not None and p.friction.any():
             measures += _coulomb(s, push)

@@ -229,6 +229,8 @@ def _joint(
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
         found, share = _without_gain(contacts, friction, target, found, gaining, tolerance)
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), share))
+    elif found.converged and tolerance == 0.0:
+        found = friction.refined(contacts, target, found)
     if not found.converged:
         return _stopped(contacts, friction, stage, start._replace(tangent=found.tangent), tolerance)
     worst = max(found.residual, stage.residual * contacts.approach()) / contacts.fastest()

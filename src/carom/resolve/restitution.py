@@ -271,7 +271,9 @@ def _clamp(contacts: Contacts, mine: Ints) -> _Clamp | None:
     w = contacts.boundary_speed[mine[held]] / length[held]
     carried = np.zeros(len(columns))
     carried[touched] = -u[:, :rank] @ ((vt[:rank] @ w) / s[:rank])
-    if np.abs(unit @ carried[touched] + w).max() > CLAMP_RANK * np.abs(w).max():
+    # Relative to the speeds of the contacts: those of boundaries may be the rounding of what joints prescribe.
+    speed = contacts.speeds()[mine[held]] / length[held]
+    if np.abs(unit @ carried[touched] + w).max() > CLAMP_RANK * max(np.abs(w).max(), np.abs(speed).max()):
         return None
     spread = sp.csr_matrix((np.ones(len(touched)), (touched, np.arange(len(touched)))), (len(columns), len(touched)))
     joint = sp.csr_matrix(spread @ sp.csr_matrix(u[:, :rank]))
