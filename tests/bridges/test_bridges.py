@@ -285,3 +285,54 @@ def test_pinocchio_closes_loops_and_names_what_is_wrong():
         impact_problem(model, np.zeros(2), np.zeros(2), [FrameContact("toe", (1, 0, 0))])
     with pytest.raises(ProblemError, match="glue"):
         impact_problem(model, np.zeros(2), np.zeros(2), wall, loops=[Loop("tip", "hook", "glue")])
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+def test_pymunk_steps_without_search_miss_no_impact(slope):
+    """Boxes, circles and capsules that fall on a segment and on each other: steps look at bounds before they search.
+
+    A bridge that searches in every step finds the same impacts at the same steps, with the same velocities.
+    """
+    pymunk = pytest.importorskip("pymunk", reason="pymunk is not installed")
+    from carom.bridges import Bridge
+    from carom.bridges.pymunk import PymunkBridge
+
+    def space():
+        made = pymunk.Space()
+        made.gravity = (0.0, -9.81)
+        ground = pymunk.Segment(made.static_body, (-3.0, -3.0 * slope), (3.0, 3.0 * slope), 0.05)
+        ground.elasticity = 0.8
+        made.add(ground)
+        for k in range(6):
+            body = pymunk.Body(1.0, 0.01)
+            body.position, body.angle = (0.25 * (k % 3), 0.6 + 0.3 * (k // 3)), 0.4 * k
+            body.velocity, body.angular_velocity = (0.5 - 0.2 * k, -0.5), 2.0 - k
+            circle, box = pymunk.Circle(body, 0.08, (0.02, 0.0)), pymunk.Poly.create_box(body, (0.2, 0.1), 0.01)
+            shape = (circle, box, pymunk.Segment(body, (-0.1, 0.0), (0.1, 0.0), 0.03))[k % 3]
+            shape.elasticity = 0.8
+            made.add(body, shape)
+        return made
+
+    quick, thorough = PymunkBridge(space(), 1e-3), PymunkBridge(space(), 1e-3)
+    impacts = 0
+    for _ in range(500):
+        found, wanted = quick.step(), Bridge.step(thorough)
+        assert (found is None) == (wanted is None)
+        impacts += found is not None
+    assert impacts > 5
+    for first, second in zip(quick.space.bodies, thorough.space.bodies, strict=True):
+        assert tuple(first.position) == tuple(second.position) and first.angle == second.angle
+
+
+def test_mujoco_steps_in_halves_are_those_of_the_engine():
+    """Without an impact a step of the bridge has the bits of one of the engine; a ball that falls is found in time."""
+    mujoco, model, data = hinge_cradle("implicitfast")
+    from carom.bridges.mujoco import MujocoBridge
+
+    alone, bridge = mujoco.MjData(model), MujocoBridge(model, data)
+    alone.qpos[:] = data.qpos
+    for _ in range(200):
+        assert bridge.step() is None
+        mujoco.mj_step(model, alone)
+    assert (data.qpos == alone.qpos).all() and (data.qvel == alone.qvel).all()
+    assert sum(bridge.step() is not None for _ in range(700)) > 0

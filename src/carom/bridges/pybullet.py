@@ -37,6 +37,11 @@ class PybulletBridge(Bridge):
     def time_step(self) -> float:
         return float(pybullet.getPhysicsEngineParameters(physicsClientId=self.client)["fixedTimeStep"])
 
+    @property
+    def gravity(self) -> Any:
+        known = pybullet.getPhysicsEngineParameters(physicsClientId=self.client)
+        return [known.get(f"gravityAcceleration{axis}", 0.0) for axis in "XYZ"]
+
     def detect(self) -> tuple[ImpactProblem, Floats] | None:
         client = self.client
         present = [pybullet.getBodyUniqueId(k, physicsClientId=client) for k in range(pybullet.getNumBodies(client))]

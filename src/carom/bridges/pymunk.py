@@ -222,8 +222,8 @@ def _vertices(shape: Any) -> Floats:
 def may_impact(outlines, flat, gravity, numbers):
     """Whether a pair of shapes may close within the time step at the speed of an impact.
 
-    Shapes are apart by at least their distance along any direction, and vertices approach along it at most at the speed
-    of the centers and that of their rotation. `flat` are the states of all bodies, `numbers` those of `Bridge.closing`.
+    Circles about the centers of shapes tell which pairs may touch. `flat` are the states of all bodies, `numbers` those
+    of `Bridge.closing`.
     """
     touch, threshold, h = numbers
     slowest = slowest_impact(threshold, np.hypot(gravity[0], gravity[1]), h)
@@ -257,92 +257,17 @@ def _place(outlines, state, s, h, out):
 
 @lean
 def _approach_of(outlines, i, j, a, b, touch, h):
-    """The fastest approach of shapes i and j along directions that may be their normal; 0 if they stay apart.
-
-    Directions are the normals of edges, and for a circle that from the nearest vertex: the normal is the one along
-    which they are farthest apart, or least deep in each other. Those that come near it within the step count as well.
-    """
-    spin = abs(a[8]) + abs(b[8])
-    reach = outlines.reach[i] + outlines.reach[j]
-    near = h * (abs(b[6] - a[6]) + abs(b[7] - a[7]) + spin * reach)
-    # What is left out, rotation in the step, moves points by the square of its angle.
-    limit = touch + outlines.radius[i] + outlines.radius[j] + (h * spin) ** 2 * reach
-    best, fastest = -np.inf, 0.0
-    for visit in range(2):  # the distance along the normal; then the speeds along all directions of nearly that distance
-        for side in range(2):
-            s, other, own, there = (i, j, a, b) if side == 0 else (j, i, b, a)
-            first, last = outlines.ptr[s], outlines.ptr[s + 1]
-            for k in range(first, last):
-                if last - first > 1:
-                    gap, left, speed = _along_edge(outlines, (k, first, last), other, own, there, limit, h)
-                else:
-                    gap, left, speed = _from_vertex(outlines, k, other, own, there, h)
-                if visit == 0:
-                    if left > limit:
-                        return 0.0
-                    best = max(best, gap)
-                elif gap >= best - near:
-                    fastest = max(fastest, speed)
-    return fastest
-
-
-@lean
-def _along_edge(outlines, edge, other, own, there, limit, h):
-    """Gap along the normal of an edge, the gap at the end of the step, and the fastest approach of vertices that close.
-
-    Vertices of a shape are in counterclockwise order.
-    """
-    k, first, last = edge
-    p, q = outlines.vertex[k], outlines.vertex[k + 1 if k + 1 < last else first]
-    px, py = own[0] + own[2] * p[0] - own[3] * p[1], own[1] + own[3] * p[0] + own[2] * p[1]
-    ex, ey = q[1] - p[1], p[0] - q[0]
-    length = np.sqrt(ex * ex + ey * ey)
-    nx, ny = (own[2] * ex - own[3] * ey) / length, (own[3] * ex + own[2] * ey) / length
-    gap, left, fastest = np.inf, np.inf, 0.0
-    for m in range(outlines.ptr[other], outlines.ptr[other + 1]):
-        v = outlines.vertex[m]
-        x, y = there[0] + there[2] * v[0] - there[3] * v[1], there[1] + there[3] * v[0] + there[2] * v[1]
-        away = nx * (x - px) + ny * (y - py)
-        speed = _relative(own, there, x, y, nx, ny)
-        gap, left = min(gap, away), min(left, away + h * speed)
-        if away + h * speed <= limit:
-            fastest = max(fastest, -speed)
-    return gap, left, fastest
-
-
-@lean
-def _from_vertex(outlines, k, other, own, there, h):
-    """The same along the direction from the center k of a circle to the nearest vertex of the other shape.
-
-    If the other shape reaches farther along it than that vertex, the gap is less than the distance of the two.
-    """
-    c = outlines.vertex[k]
-    px, py = own[0] + own[2] * c[0] - own[3] * c[1], own[1] + own[3] * c[0] + own[2] * c[1]
-    least, x, y = np.inf, px, py
-    for m in range(outlines.ptr[other], outlines.ptr[other + 1]):
-        v = outlines.vertex[m]
-        vx, vy = there[0] + there[2] * v[0] - there[3] * v[1], there[1] + there[3] * v[0] + there[2] * v[1]
-        square = (vx - px) ** 2 + (vy - py) ** 2
-        if square < least:
-            least, x, y = square, vx, vy
-    length = np.sqrt(least)
-    if length == 0.0:
-        return 0.0, 0.0, np.inf
-    nx, ny, gap = (x - px) / length, (y - py) / length, np.inf
-    for m in range(outlines.ptr[other], outlines.ptr[other + 1]):
-        v = outlines.vertex[m]
-        vx, vy = there[0] + there[2] * v[0] - there[3] * v[1], there[1] + there[3] * v[0] + there[2] * v[1]
-        gap = min(gap, nx * (vx - px) + ny * (vy - py))
-    speed = _relative(own, there, x, y, nx, ny)
-    return gap, gap + h * speed, -speed
-
-
-@lean
-def _relative(own, there, x, y, nx, ny):
-    """The speed along a direction of a point of one shape relative to another."""
-    vx = there[6] - there[8] * (y - there[5]) - own[6] + own[8] * (y - own[5])
-    vy = there[7] + there[8] * (x - there[4]) - own[7] - own[8] * (x - own[4])
-    return nx * vx + ny * vy
+    """A bound on the approach of shapes i and j that may touch within the step: exact for circles, 0 if they do not."""
+    vx, vy = b[6] - a[6], b[7] - a[7]
+    turning = abs(a[8]) * outlines.reach[i] + abs(b[8]) * outlines.reach[j]
+    if outlines.reach[i] > 0.0 or outlines.reach[j] > 0.0:
+        return np.sqrt(vx * vx + vy * vy) + turning
+    dx, dy = b[4] - a[4], b[5] - a[5]
+    distance = np.sqrt(dx * dx + dy * dy)
+    if distance == 0.0:
+        return np.inf
+    speed = (dx * vx + dy * vy) / distance
+    return -speed if distance - outlines.radius[i] - outlines.radius[j] + h * speed <= touch else 0.0
 
 
 # ---- exact search
