@@ -167,7 +167,8 @@ def compared(solution, name: str, rng, options: dict, least: float = CHECKED) ->
     twice = float((solution.vjp(weights, name)[name] * direction).sum()), float(weights @ found)
     adjoint = abs(twice[0] - twice[1]) / max(float(np.abs(weights) @ np.abs(found)), 0.1)
     error, h = np.inf, min(1e-2, 0.3 * distance) / max(1.0, float(np.abs(found).max()))
-    for power in (0, -1, 1, -2, 2, -3, -4, -5):  # an agreement of six digits is no accident, whatever the step
+    # An agreement of six digits is no accident, whatever the step.
+    for power in (0, -1, 1, -2, 2, -3, -4, -5, -0.5, -1.5, -2.5):
         step = min(h * 8.0**power, 1e-2)
         slope = difference(problem, solution.law, name, direction, step, options)
         error = min(error, float(np.abs(slope - found).max()) / max(float(np.abs(slope).max()), 0.1))

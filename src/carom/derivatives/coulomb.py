@@ -28,6 +28,7 @@ from .targets import Balanced, Targets
 
 SOLVED = 1e-8  # residual of the equations, relative to the fastest speed, up to which a solution satisfies them
 WHOLE = 1e-7  # distance of a share from 1 up to which it is 1
+BALANCED = 1e-7  # work left on an island, relative to the energies of its impulses, up to which a share keeps it zero
 TINY_ROW = 1e-12  # squared length of a tangent row, over that of the normal row, up to which nothing moves along it
 
 
@@ -95,11 +96,14 @@ def _shares(run: Replay, u: Floats, target: Floats, normal: Floats) -> Floats:
     share = np.divide(up, down, out=np.ones_like(up), where=down > 0.0)
     share[np.abs(share - 1.0) <= WHOLE] = 1.0
     if (share < 1.0).any() and run.system.count > EXACT_SHARE_CONTACTS:
-        reason = "restitution that was reduced in steps of one percent"
-        raise ProblemError(
-            "solution", reason, f"at most {EXACT_SHARE_CONTACTS} contacts where friction would gain energy"
-        )
+        raise _in_steps()
     return share
+
+
+def _in_steps() -> ProblemError:
+    """The error for a share of the restitution that is known in steps: its derivative is not that of the limit."""
+    reason = "restitution that was reduced in steps, until friction gained no energy"
+    return ProblemError("solution", reason, f"one of at most {EXACT_SHARE_CONTACTS} contacts after few iterations")
 
 
 def _closed(run: Replay, closed: Ints, z: Floats, u: Floats) -> _Closed:
@@ -192,6 +196,10 @@ def _balance(run: Replay, stage: Solved, share: Floats, target: Floats, z: Float
         step = system.rows.T @ push
         at, rows = np.flatnonzero(place == k), np.flatnonzero(of_row == k)
         islands.append((at, rows, step[at], push[rows]))
+        after, start = stage.after[at], system.velocity[at]
+        parts = (0.5 * float(after @ after), 0.5 * float(start @ start), float(system.base[rows] @ z[rows]))
+        if abs(parts[0] - parts[1] + parts[2]) > BALANCED * max(parts[0], parts[1], abs(parts[2])):
+            raise _in_steps()
         # Where the work hardly depends on the share, the share is hardly determined.
         rate = float(stage.after[at] @ step[at] + system.base[rows] @ push[rows])
         first = np.flatnonzero(label == k)[:1]

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import kernel
+from ..laws.contact_points import add_normal, no_impulses
 from ..laws.etm import COMPRESSED_SHARE
-from ..solvers.rows import Floats, Ints, push, speed
+from ..solvers.rows import Floats, Ints, speed
 from .tape import Slopes, System
 
 STEPS, LOSS, CLEAR, WHOLE, APPROACH, ALL = 0, 1, 2, 3, 4, 5  # what happens; the last three are increments
@@ -38,7 +39,7 @@ def _room(what, numbers, count):
 @kernel
 def _increment(rows, i, at, release, event, tie):
     """One increment of contact i; writes its numbers, and returns its kind and the margin of the choice, a speed."""
-    x, u, store, step, lam = at
+    sums, u, store, step = at
     n, before = rows.diag[i], u[i]
     kind, du = (WHOLE, step[i]) if release or step[i] < -before else (APPROACH, -before)
     p = du / n
@@ -52,13 +53,12 @@ def _increment(rows, i, at, release, event, tie):
     else:
         store[i] -= work
     event[PUSH] = p
-    lam[i] += p
-    push(rows, i, p, x)
+    add_normal(rows, i, p, sums)
     for side in range(rows.body.shape[1]):
         b = rows.body[i, side]
         if b >= 0:
             for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
-                u[rows.touch[t]] = speed(rows, rows.touch[t], x)
+                u[rows.touch[t]] = speed(rows, rows.touch[t], sums.x)
     return kind, margin if margin > tie else np.inf  # both limits may be equal by construction
 
 
@@ -83,12 +83,12 @@ def tracked(rows, velocity, restitution, island, options):
     increments of an approach, tolerance, bounds on repeats and events, and margins that count as none.
     """
     steps, tol, repeats, bound, tie = options
-    m, x, lam = len(rows.body), velocity.copy(), np.zeros(len(rows.body))
+    m, sums = len(rows.body), no_impulses(velocity, len(rows.body))
     u, store, step, rest = np.empty(m), np.zeros(m), np.zeros(m), np.empty(m)
     first, close, leader = np.full(m, np.inf), np.full(m, np.inf), np.empty(island.max() + 1, np.int64)
-    what, numbers, count, at = np.empty((1024, 2), np.int64), np.empty((1024, 4)), 0, (x, u, store, step, lam)
+    what, numbers, count, at = np.empty((1024, 2), np.int64), np.empty((1024, 4)), 0, (sums, u, store, step)
     for i in range(m):
-        u[i] = speed(rows, i, x)
+        u[i] = speed(rows, i, sums.x)
     for _ in range(repeats):
         if -u.min() <= tol or count > bound:
             break
@@ -126,7 +126,7 @@ def tracked(rows, velocity, restitution, island, options):
         store[:] = 0.0
         what, numbers = _room(what, numbers, count)
         what[count, 0], what[count, 1], count = CLEAR, 0, count + 1
-    return what[:count].copy(), numbers[:count].copy(), x, u, lam, (first, close)
+    return what[:count].copy(), numbers[:count].copy(), sums.x, u, sums.total[:, 0].copy(), (first, close)
 
 
 @kernel(inline="always")

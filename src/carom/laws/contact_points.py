@@ -117,10 +117,16 @@ def no_impulses(velocity, m):
 
 
 @kernel(inline="always")
+def add_normal(rows, i, impulse, sums):
+    """Adds a normal impulse of contact i to the velocity and to the totals, in place."""
+    _add(sums.total, sums.total_low, i, 0, impulse)
+    _push(rows, i, 0, impulse, sums)
+
+
+@kernel(inline="always")
 def apply(points, i, pn, p1, p2, sums):
     """Adds the impulse (pn, p1, p2) of contact i to the velocity and to the totals, in place."""
-    _add(sums.total, sums.total_low, i, 0, pn)
-    _push(points.rows, i, 0, pn, sums)
+    add_normal(points.rows, i, pn, sums)
     if p1 != 0.0:
         _add(sums.total, sums.total_low, i, 1, p1)
         _push(points.rows, i, 1, p1, sums)
