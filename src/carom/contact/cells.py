@@ -17,6 +17,9 @@ from ..solvers.rows import Floats
 
 CELLS_PER_BODY = 3  # bound on the number of cells, which makes them wider in thin gases
 FEWEST_CELLS = 27
+# Columns of `Cells.ball`, whose other columns belong to `flight.py`: the cell of a ball along the three axes, the next
+# ball in the same cell, and the one before it (-1 for the first). A row of 64 bytes is one cache line.
+CELL, AFTER, BEFORE, BALL = 8, 11, 12, 16
 ROOM = 1.0 + 1e-6  # width of the narrowest cell, in diameters of the largest ball
 FEWEST_PERIODIC = 3  # cells along a periodic axis: with fewer, a pair may touch across both sides
 
@@ -29,9 +32,7 @@ class Cells(NamedTuple):
     period: Vec3  # length of the period along each axis; 0 for none
     counts: tuple[int, int, int]
     head: NDArray[np.int32]  # (c,) first ball in each cell; -1 if there is none
-    after: NDArray[np.int32]  # (n,) next ball in the same cell
-    before: NDArray[np.int32]  # (n,) the one before it; -1 for the first
-    place: NDArray[np.int32]  # (n, 3) cell of each ball along the axes
+    ball: NDArray[np.int32]  # (n, BALL)
 
 
 def make_cells(position: Floats, diameter: float, low: Floats, period: Floats) -> Cells | None:
@@ -54,9 +55,17 @@ def make_cells(position: Floats, diameter: float, low: Floats, period: Floats) -
     size = np.maximum(extent / counts, narrowest)
     number = (int(counts[0]), int(counts[1]), int(counts[2]))
     empty = np.full(number[0] * number[1] * number[2], -1, np.int32)
-    none = np.full(n, -1, np.int32)
     corner, sides, periods = (Vec3(*(float(x) for x in vector)) for vector in (start, size, period))
-    return Cells(corner, sides, periods, number, empty, none, none.copy(), np.zeros((n, 3), np.int32))
+    return Cells(corner, sides, periods, number, empty, cache_lines(n).view(np.int32))
+
+
+def cache_lines(count: int) -> Floats:
+    """Rows (count, 8) of zeros that begin where cache lines do: a row that lies across two costs two misses."""
+    raw = np.empty(8 * count + 8)  # large arrays of `np.empty` are given large pages
+    first = -raw.ctypes.data % 64 // 8
+    rows = raw[first : first + 8 * count].reshape(count, 8)
+    rows[:] = 0.0
+    return rows
 
 
 @lean(inline="always")
@@ -70,7 +79,8 @@ def _index(place, count):
 @lean(inline="always")
 def cell_of(cells, i):
     """The number of the cell of ball i."""
-    return (cells.place[i, 2] * cells.counts[1] + cells.place[i, 1]) * cells.counts[0] + cells.place[i, 0]
+    ball = cells.ball[i]
+    return (ball[CELL + 2] * cells.counts[1] + ball[CELL + 1]) * cells.counts[0] + ball[CELL]
 
 
 @lean
@@ -78,33 +88,31 @@ def put_in_cell(cells, i):
     """Adds ball i to the list of its cell."""
     cell = cell_of(cells, i)
     first = cells.head[cell]
-    cells.after[i], cells.before[i] = first, -1
+    cells.ball[i, AFTER], cells.ball[i, BEFORE] = first, -1
     if first >= 0:
-        cells.before[first] = i
+        cells.ball[first, BEFORE] = i
     cells.head[cell] = i
 
 
 @lean
 def take_from_cell(cells, i):
     """Removes ball i from the list of its cell."""
-    before, after = cells.before[i], cells.after[i]
+    before, after = cells.ball[i, BEFORE], cells.ball[i, AFTER]
     if before >= 0:
-        cells.after[before] = after
+        cells.ball[before, AFTER] = after
     else:
         cells.head[cell_of(cells, i)] = after
     if after >= 0:
-        cells.before[after] = before
+        cells.ball[after, BEFORE] = before
 
 
 @kernel
 def cell_order(cells, position):
-    """Sets the places of balls at `position` (n, 3), and returns them ordered by their cells (n,)."""
+    """Numbers (n,) of bodies at `position` (n, 3), ordered by their cells; writes the cells of the balls, so ordered."""
     n, c = len(position), len(cells.head)
     cell, start = np.empty(n, np.int64), np.zeros(c + 1, np.int64)
     for i in range(n):
-        for axis in range(3):
-            place = int(np.floor((position[i, axis] - cells.low[axis]) / cells.size[axis]))
-            cells.place[i, axis] = min(max(place, 0), cells.counts[axis] - 1)
+        _put_place(cells, i, position[i])
         cell[i] = cell_of(cells, i)
         start[cell[i] + 1] += 1
     for k in range(c):
@@ -113,7 +121,17 @@ def cell_order(cells, position):
     for i in range(n):
         order[start[cell[i]]] = i
         start[cell[i]] += 1
+    for k in range(n):
+        _put_place(cells, k, position[order[k]])
     return order
+
+
+@lean
+def _put_place(cells, i, position):
+    """Writes the cell of ball i along the axes."""
+    for axis in range(3):
+        place = int(np.floor((position[axis] - cells.low[axis]) / cells.size[axis]))
+        cells.ball[i, CELL + axis] = min(max(place, 0), cells.counts[axis] - 1)
 
 
 @lean(inline="always")
@@ -134,7 +152,7 @@ def put_around(cells, i, axis, side, around):
     x0, x1 = _layers(axis == 0, side)
     y0, y1 = _layers(axis == 1, side)
     z0, z1 = _layers(axis == 2, side)
-    px, py, pz = cells.place[i, 0], cells.place[i, 1], cells.place[i, 2]
+    px, py, pz = cells.ball[i, CELL], cells.ball[i, CELL + 1], cells.ball[i, CELL + 2]
     for z in range(pz + z0, pz + z1 + 1):
         if cells.period.z == 0.0 and not 0 <= z < cells.counts[2]:
             continue
@@ -151,5 +169,5 @@ def put_around(cells, i, axis, side, around):
                     if j != i:
                         around[count] = j
                         count += 1
-                    j = cells.after[j]
+                    j = cells.ball[j, AFTER]
     return count

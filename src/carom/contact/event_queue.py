@@ -15,19 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import lean
+from ..kernels.prefetch import prefetch
 from ..solvers.rows import Floats, Ints
 
 # Counters of a queue.
 UNUSED, HEAPED, BUCKET = 0, 1, 2
+BODY, AFTER = 2, 3  # columns of `EventQueue.link`
 
 
 class EventQueue(NamedTuple):
     """p entries in b buckets."""
 
     head: NDArray[np.int32]  # (b,) first entry of each bucket; -1 if there is none
-    time: Floats  # (p,) of each entry, from the start of the step
-    body: NDArray[np.int32]  # (p,)
-    after: NDArray[np.int32]  # (p,) next entry of the same bucket, or of the list of unused ones
+    time: Floats  # (p, 2) in column 0 the time of each entry, from the start of the step
+    link: NDArray[np.int32]  # (p, 4) the same array: in columns BODY and AFTER the body, and the next entry of the same
+    # bucket, or of the list of unused ones
     heap_time: Floats  # (p,)
     heap_body: NDArray[np.int32]  # (p,)
     counter: Ints  # (3,) first unused entry, number of entries in the heap, current bucket
@@ -36,26 +38,26 @@ class EventQueue(NamedTuple):
 
 def empty_queue(buckets: int, entries: int, duration: float) -> EventQueue:
     """A queue for the times from 0 to `duration`."""
-    after = np.arange(1, entries + 1, dtype=np.int32)
-    after[-1] = -1
-    times, bodies = np.empty(entries), np.empty(entries, np.int32)
+    times = np.empty((entries, 2))
+    link = times.view(np.int32)
+    link[:, AFTER] = np.arange(1, entries + 1, dtype=np.int32)
+    link[-1, AFTER] = -1
     heap_times, heap_bodies = np.empty(entries), np.empty(entries, np.int32)
     head = np.full(buckets, -1, np.int32)
     counter = np.zeros(3, np.int64)
-    return EventQueue(head, times, bodies, after, heap_times, heap_bodies, counter, buckets / duration)
+    return EventQueue(head, times, link, heap_times, heap_bodies, counter, buckets / duration)
 
 
 def grown_queue(queue: EventQueue) -> EventQueue:
     """The same queue with room for twice as many entries."""
     p = len(queue.time)
-    more = np.arange(p + 1, 2 * p + 1, dtype=np.int32)
-    more[-1] = queue.counter[UNUSED]
-    counter = queue.counter.copy()
+    columns = (queue.time, queue.heap_time, queue.heap_body)
+    time, heap_time, heap_body = (np.concatenate([column, np.empty_like(column)]) for column in columns)
+    link, counter = time.view(np.int32), queue.counter.copy()
+    link[p:, AFTER] = np.arange(p + 1, 2 * p + 1, dtype=np.int32)
+    link[-1, AFTER] = counter[UNUSED]
     counter[UNUSED] = p
-    columns = (queue.time, queue.body, queue.heap_time, queue.heap_body)
-    time, body, heap_time, heap_body = (np.concatenate([column, np.empty_like(column)]) for column in columns)
-    after = np.concatenate([queue.after, more])
-    return EventQueue(queue.head, time, body, after, heap_time, heap_body, counter, queue.rate)
+    return EventQueue(queue.head, time, link, heap_time, heap_body, counter, queue.rate)
 
 
 @lean
@@ -65,7 +67,7 @@ def has_room(queue, count):
     for _ in range(count):
         if entry < 0:
             return False
-        entry = queue.after[entry]
+        entry = queue.link[entry, AFTER]
     return queue.counter[HEAPED] + count <= len(queue.heap_time)
 
 
@@ -77,27 +79,28 @@ def push(queue, time, body):
         _push_to_heap(queue, time, body)
         return
     entry = queue.counter[UNUSED]
-    queue.counter[UNUSED] = queue.after[entry]
-    queue.time[entry], queue.body[entry], queue.after[entry] = time, body, queue.head[bucket]
+    queue.counter[UNUSED] = queue.link[entry, AFTER]
+    queue.time[entry, 0], queue.link[entry, BODY], queue.link[entry, AFTER] = time, body, queue.head[bucket]
     queue.head[bucket] = entry
 
 
 @lean
-def pop(queue, due):
-    """The body with the earliest event; -1 if there is none. `due` (n, k) has the time of its event in column 0."""
-    while True:
-        while queue.counter[HEAPED] > 0:
-            time, body = queue.heap_time[0], queue.heap_body[0]
-            _drop_first(queue)
-            if due[body, 0] == time:
-                return body
-        if not _next_bucket(queue, due):
-            return -1
+def pop(queue, event):
+    """The body with the earliest event of the current bucket; -1 if there is none.
+
+    Columns 0 and 1 of `event` (n, k) have the times of the next events of the bodies, of which the earlier one counts.
+    """
+    while queue.counter[HEAPED] > 0:
+        time, body = queue.heap_time[0], queue.heap_body[0]
+        _drop_first(queue)
+        if min(event[body, 0], event[body, 1]) == time:
+            return body
+    return -1
 
 
 @lean
-def _next_bucket(queue, due):
-    """Moves the entries of the next bucket that has any to the heap; False if there is none."""
+def next_bucket(queue, event):
+    """Moves the entries of the next bucket that has any to the heap, which is empty; False if there is none."""
     bucket = queue.counter[BUCKET] + 1
     while bucket < len(queue.head) and queue.head[bucket] < 0:
         bucket += 1
@@ -106,11 +109,15 @@ def _next_bucket(queue, due):
         return False
     entry = queue.head[bucket]
     queue.head[bucket] = -1
+    coming = entry
+    while coming >= 0:
+        prefetch(event, queue.link[coming, BODY])
+        coming = queue.link[coming, AFTER]
     while entry >= 0:
-        following = queue.after[entry]
-        if due[queue.body[entry], 0] == queue.time[entry]:
-            _push_to_heap(queue, queue.time[entry], queue.body[entry])
-        queue.after[entry] = queue.counter[UNUSED]
+        following, time, body = queue.link[entry, AFTER], queue.time[entry, 0], queue.link[entry, BODY]
+        if min(event[body, 0], event[body, 1]) == time:
+            _push_to_heap(queue, time, body)
+        queue.link[entry, AFTER] = queue.counter[UNUSED]
         queue.counter[UNUSED] = entry
         entry = following
     return True

@@ -17,21 +17,22 @@ from ..kernels import lean
 from ..solvers.rows import Floats, Ints
 from ..world import INSIDE, PLANE, SEGMENT, TUBE
 from .boundaries import Boundary, boundary_of, point_gap
-from .cells import Cells, put_around, put_in_cell, take_from_cell
+from .cells import CELL, Cells, put_around, put_in_cell, take_from_cell
 from .event_queue import EventQueue, push
 from .roots import first_root, time_to_distance
 from .time_of_impact_2d import APPROACH_NOISE
 
-# Columns of `Flight.path`: place and velocity at the time SINCE, and the radius. A row is one cache line.
-PLACE, VELOCITY, SINCE, RADIUS, PATH = 0, 3, 6, 7, 8
-# Columns of `Flight.event`: the next event of a ball is the earlier one of its next impact and its next cell wall.
-# (To keep the second impact as well, for the case that the path of the partner of the first changes, saves 5 percent of
+# Columns of `Flight.path`: place and velocity at the time SINCE, and the radius. A row is one cache line, and so is what
+# else belongs to a ball: `event` and `mark` are two views of one array.
+PLACE, VELOCITY, SINCE, RADIUS = 0, 3, 6, 7
+# Columns of `Flight.event`: times of the next impact and of the next cell wall. The earlier one is the event of the
+# ball. (To keep the second impact as well, for the case that the path of the partner of the first changes, saves 5 percent of
 # the predictions.)
-DUE, IMPACT, WALL, EVENT = 0, 1, 2, 3
-# Columns of `Flight.mark`: partner of the next impact (a ball, -1 - k for boundary k, NOBODY), its number of changes
-# when the impact was predicted, number of changes of the ball's own path, and the next cell wall: 2 axis + (0 low, 1
-# high).
-PARTNER, PARTNER_CHANGES, CHANGES, CELL_WALL, MARK = 0, 1, 2, 3, 4
+IMPACT, WALL = 0, 1
+# Columns of `Flight.mark`, the first of which hold the times: partner of the next impact (a ball, -1 - k for boundary k,
+# NOBODY), its number of changes when the impact was predicted, number of changes of the ball's own path, the next cell
+# wall: 2 axis + (0 low, 1 high); then those of `cells.py`; the number of the body, and its row of `Matter.trait`.
+PARTNER, PARTNER_CHANGES, CHANGES, CELL_WALL, OWNER, TRAIT = 4, 5, 6, 7, 13, 14
 NOBODY = -(2**31)
 
 
@@ -48,11 +49,10 @@ class Span(NamedTuple):
 class Flight(NamedTuple):
     """n balls, ordered by the cells in which they are at the start of the step, and w boundaries."""
 
-    path: Floats  # (n, PATH)
+    path: Floats  # (n, 8)
     free: np.ndarray  # (n,) whether gravity and impulses act
-    owner: Ints  # (n,) number of the body
-    event: Floats  # (n, EVENT)
-    mark: Ints  # (n, MARK)
+    event: Floats  # (n, 8)
+    mark: Ints  # (n, BALL); `cells.ball` is the same array
     cells: Cells
     queue: EventQueue
     boundary: Floats  # (w, ENTRIES) at the start of the step
@@ -271,7 +271,7 @@ def _cross(flight, i, ball, time):
     """Predicts when ball i leaves its cell."""
     cells, gravity, best, wall = flight.cells, flight.span.gravity, np.inf, 0
     for axis in range(3):
-        place, v, a = cells.place[i, axis], ball.velocity[axis], ball.free * gravity[axis]
+        place, v, a = cells.ball[i, CELL + axis], ball.velocity[axis], ball.free * gravity[axis]
         low = ball.place[axis] - (cells.low[axis] + place * cells.size[axis])
         if cells.counts[axis] == 1 and cells.period[axis] == 0.0:
             continue
@@ -291,10 +291,7 @@ def _cross(flight, i, ball, time):
 def _schedule(flight, i):
     """Queues the earlier one of the two coming events of ball i, if it is in the step."""
     due = min(flight.event[i, IMPACT], flight.event[i, WALL])
-    if due > flight.span.duration:
-        due = np.inf
-    flight.event[i, DUE] = due
-    if due < np.inf:
+    if due <= flight.span.duration:
         push(flight.queue, due, i)
 
 
@@ -316,9 +313,9 @@ def cross_wall(flight, i, around, time):
     cells, wall = flight.cells, flight.mark[i, CELL_WALL]
     axis, side = wall // 2, 1 if wall % 2 else -1
     take_from_cell(cells, i)
-    cells.place[i, axis] += side
-    if not 0 <= cells.place[i, axis] < cells.counts[axis]:  # across a periodic side
-        cells.place[i, axis] -= side * cells.counts[axis]
+    cells.ball[i, CELL + axis] += side
+    if not 0 <= cells.ball[i, CELL + axis] < cells.counts[axis]:  # across a periodic side
+        cells.ball[i, CELL + axis] -= side * cells.counts[axis]
         flight.path[i, PLACE + axis] -= side * cells.period[axis]
     put_in_cell(cells, i)
     ball = ball_at(flight, i, time)

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contact.boundaries import boundaries_at, boundary_table
-from ..contact.cells import cell_order, make_cells
+from ..contact.cells import cache_lines, cell_order, make_cells
 from ..contact.contact_set import FIRST, PERIODIC_WIDTH, SECOND, WIDTH, ContactSet, deepest_overlap
 from ..contact.event_queue import empty_queue, grown_queue, has_room
-from ..contact.flight import EVENT, MARK, PATH, PLACE, RADIUS, VELOCITY, Flight, Span
+from ..contact.flight import IMPACT, OWNER, PLACE, RADIUS, TRAIT, VELOCITY, WALL, Flight, Span
 from ..contact.images import periods_of
 from ..contact.time_of_impact_2d import APPROACH_NOISE
 from ..geometry.vectors import Vec3
@@ -54,10 +54,10 @@ SHORT_HOP = 0.1  # a bounce of less than twice this fraction of a step is rest, 
 SHORT_HOP_ELASTIC = 0.01  # ... or of this one, where no contact dissipates energy
 LAW_REPEATS = 8  # applications of the law to one impact
 LEFT_APPROACH = 1e-9  # approach, relative to the fastest before the impact, that may be left after it
-EVENTS_PER_BUCKET = 4.0
+EVENTS_PER_BUCKET = 32.0  # whose rows are loaded into the cache together; the heap of so many stays small
 FEWEST_BUCKETS, BUCKETS_PER_BODY = 16, 2
 ENTRIES, ENTRIES_PER_BODY = 1024, 2
-IMPACTS_IN_RECORD = 1 << 16  # after which the record becomes a stage of the report
+IMPACTS_IN_RECORD = 1 << 13  # after which the record, which fits into the cache, becomes a stage of the report
 
 # Laws whose answer for one contact is that of `events_loop`; `tests/stepping/test_event_driven.py` compares them.
 # Impacts under other laws are all left to `resolve`.
@@ -93,7 +93,9 @@ class EventDriven:
         self.radius = np.ascontiguousarray(world.shapes.radius, np.float64)
         root = world.inverse_sqrt_mass
         inertia = root[:, -1] ** 2 if world.turns else np.zeros(world.count)
-        self.trait = np.stack([root[:, 0] ** 2, inertia, world.material], axis=1)
+        self.traits, self.trait = np.stack([root[:, 0] ** 2, inertia, world.material], axis=1), np.arange(world.count)
+        if (self.traits == self.traits[0]).all():  # a table that stays in the cache
+            self.traits, self.trait = self.traits[:1].copy(), np.zeros(world.count, np.int64)
         self.rough = not world.frictionless
         model = response.friction_model
         plain = not self.rough or (model is not None and model.name in CLOSED_FORM_FRICTION)
@@ -141,8 +143,9 @@ class EventDriven:
         if cells is None:
             return False
         order = cell_order(cells, position)
-        cells.place[:] = cells.place[order]
-        path = np.zeros((n, PATH))
+        path, event = cache_lines(n), cells.ball.view(np.float64)
+        event[:, IMPACT], event[:, WALL] = np.inf, np.inf
+        cells.ball[:, OWNER], cells.ball[:, TRAIT] = order, self.trait[order]
         path[:, PLACE : PLACE + 3], path[:, RADIUS] = position[order], self.radius[order]
         path[:, VELOCITY : VELOCITY + 3] = _in_space(start.velocity[:, : world.dimension])[order]
         speed = np.abs(path[:, VELOCITY : VELOCITY + 3]).sum() + 0.5 * self.h * n * sum(abs(g) for g in self.gravity)
@@ -152,8 +155,8 @@ class EventDriven:
         span = Span(self.h, self.stepper.touch, self.hop * self.h, self.gravity, bool(world.free.all()))
         drift = _in_space(self.boundaries.velocity[:, : world.dimension])
         self.flight = Flight(
-            path, world.free[order], order.astype(np.int32), np.full((n, EVENT), np.inf), np.zeros((n, MARK), np.int32),
-            cells, queue, boundary_table(self.boundaries), drift, span, np.empty((2, 6)),
+            path, world.free[order], event, cells.ball, cells, queue, boundary_table(self.boundaries), drift, span,
+            np.empty((2, 6)),
         )  # fmt: skip
         self.scratch: tuple[Floats, Floats, Floats] | None = None  # a state for impacts of several contacts
         self.place = np.empty(n, np.int64)  # of each body in the flight
@@ -175,7 +178,7 @@ class EventDriven:
         boundary_spin = np.zeros((len(rotation), 3))
         boundary_spin[:, 3 - rotation.shape[1] :] = rotation
         return Matter(
-            self.trait[self.flight.owner], surfaces.boundary_material,
+            self.traits, surfaces.boundary_material,
             surfaces.restitution, surfaces.friction[0], _in_space(self.boundaries.center), boundary_spin,
             turn, spin, np.zeros(n), self.closed_form,
         )  # fmt: skip
@@ -220,7 +223,7 @@ class EventDriven:
         world, report = self.world, self.report
         table, balls = cluster_at(self.flight, self.record, self.around, self.width)
         found = ContactSet(table[np.lexsort((table[:, SECOND], table[:, FIRST]))], world.dimension)
-        bodies = self.flight.owner[balls].astype(np.int64)
+        bodies = self.flight.mark[balls, OWNER].astype(np.int64)
         state = self._state_of(found)
         report.clock.lap("detect")
         shift = (state.time - self.start.time) * self.boundaries.velocity[:, : world.dimension]

@@ -11,11 +11,11 @@ import numpy as np
 from ..contact.boundaries import point_gap
 from ..contact.cells import put_around, put_in_cell
 from ..contact.contact_set import with_room
-from ..contact.event_queue import has_room, pop
+from ..contact.event_queue import HEAPED, has_room, next_bucket, pop
 from ..contact.flight import (
     CHANGES,
-    DUE,
     IMPACT,
+    OWNER,
     PARTNER,
     WALL,
     ball_at,
@@ -28,10 +28,13 @@ from ..contact.flight import (
 )
 from ..geometry.vectors import dot
 from ..kernels import kernel, lean
+from ..kernels.prefetch import prefetch
 from .single_impact import FIRST_BALL, IMPACTS, NOW, SECOND_BALL, meeting_of, put_meeting, spin_at, strike
 
 # Why the loop has ended.
 END, FULL, CLUSTER, REST, BOUND = 0, 1, 2, 3, 4
+
+LARGE_FLIGHT = 20_000  # balls, from which on the rows of a flight do not fit into the second cache
 
 
 # ---- the loop
@@ -55,8 +58,12 @@ def run_events(flight, matter, record, around, bound):
             return FULL
         i = pop(flight.queue, event)
         if i < 0:
-            return END
-        time = event[i, DUE]
+            if not next_bucket(flight.queue, event):
+                return END
+            if len(event) >= LARGE_FLIGHT:
+                _fetch_bucket(flight, around[0])
+            continue
+        time = min(event[i, IMPACT], event[i, WALL])
         record.number[NOW] = time
         if event[i, WALL] <= event[i, IMPACT]:
             cross_wall(flight, i, around[0], time)
@@ -72,10 +79,26 @@ def run_events(flight, matter, record, around, bound):
 
 
 @lean
+def _fetch_bucket(flight, around):
+    """Loads what the events of the current bucket will need into the cache: many rows at a time, and not one by one."""
+    queue, mark = flight.queue, flight.mark
+    for k in range(queue.counter[HEAPED]):
+        i = queue.heap_body[k]
+        partner = mark[i, PARTNER]
+        prefetch(flight.path, i)
+        if partner >= 0:
+            prefetch(flight.path, partner)
+            prefetch(mark, partner)
+    for k in range(queue.counter[HEAPED]):
+        for j in range(put_around(flight.cells, queue.heap_body[k], -1, 0, around)):
+            prefetch(flight.path, around[j])
+
+
+@lean
 def _impact(flight, matter, record, around, i, j, time):
     """The impact of ball i with ball j, or boundary -1 - j: END if it is complete, else what the caller has to do."""
     cells, mark = flight.cells, flight.mark
-    if j >= 0 and flight.owner[j] < flight.owner[i]:
+    if j >= 0 and mark[j, OWNER] < mark[i, OWNER]:
         i, j = j, i
     begin_path(flight, i, ball_at(flight, i, time), time)
     near_i, near_j = put_around(cells, i, -1, 0, around[0]), 0
@@ -155,7 +178,7 @@ def cluster_at(flight, record, around, width):
             meant = (i == seed and j == struck) or (i == struck and j == seed)
             if state[j] == 2 or not (meant or _touch(flight, here, ball_at(flight, j, time))):
                 continue
-            first, second = (i, j) if flight.owner[i] < flight.owner[j] else (j, i)
+            first, second = (i, j) if flight.mark[i, OWNER] < flight.mark[j, OWNER] else (j, i)
             put_meeting(flight, table, m, first, second, meeting_of(flight, first, second, time))
             m += 1
             if state[j] == 0 and flight.free[j]:
@@ -200,7 +223,7 @@ def put_state(flight, time, position, velocity):
     """Writes places and velocities of all bodies at a time, in the order of the world."""
     dim = position.shape[1]
     for i in range(len(flight.path)):
-        ball, body = ball_at(flight, i, time), flight.owner[i]
+        ball, body = ball_at(flight, i, time), flight.mark[i, OWNER]
         for k in range(dim):
             position[body, k], velocity[body, k] = ball.place[k], ball.velocity[k]
 

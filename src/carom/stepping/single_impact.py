@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..contact.boundaries import point_gap
 from ..contact.contact_set import DRIFT, OFFSET, WIDTH, Contact, put
-from ..contact.flight import Ball, Closing, ball_at, boundary_at, closing_balls, closing_boundary, image_shift
+from ..contact.flight import OWNER, TRAIT, Ball, Closing, ball_at, boundary_at, closing_balls, closing_boundary, image_shift
 from ..geometry.rotations import matrix_value
 from ..geometry.vectors import Vec3, cross, dot, norm, row3, to_local, to_world
 from ..kernels import lean
@@ -28,7 +28,7 @@ INVERSE_MASS, INVERSE_INERTIA, MATERIAL = 0, 1, 2  # columns of `Matter.trait`
 class Matter(NamedTuple):
     """What an impact depends on besides the flight, for n bodies in the order of the world, and w boundaries."""
 
-    trait: Floats  # (n, 3) in the order of the flight: inverse mass, inverse inertia (0 without rotation), material
+    trait: Floats  # (k, 3) inverse mass, inverse inertia (0 without rotation), material: each triple that bodies have
     boundary_material: Ints  # (w,)
     restitution: Floats  # (k, k)
     friction: Floats  # (k, k)
@@ -84,13 +84,19 @@ def meeting_of(flight, i, j, time):
     return Meeting(ball, other, normal, apart - ball.radius - other.radius, shift, closing)
 
 
+@lean(inline="always")
+def trait_of(flight, matter, i):
+    """The row of `Matter.trait` of ball i."""
+    return matter.trait[flight.mark[i, TRAIT]]
+
+
 @lean
 def strike(flight, matter, record, i, j, meeting, time):
     """Changes the velocities of ball i and ball j, or ball i at boundary -1 - j, and records it; the speed after."""
-    trait = matter.trait
-    own, other = int(trait[i, MATERIAL]), int(trait[j, MATERIAL]) if j >= 0 else matter.boundary_material[-1 - j]
+    one, two = trait_of(flight, matter, i), trait_of(flight, matter, max(j, 0))
+    own, other = int(one[MATERIAL]), int(two[MATERIAL]) if j >= 0 else matter.boundary_material[-1 - j]
     e, mu = matter.restitution[own, other], matter.friction[own, other]
-    weight_a, weight_b = trait[i, INVERSE_MASS], trait[j, INVERSE_MASS] if j >= 0 else 0.0
+    weight_a, weight_b = one[INVERSE_MASS], two[INVERSE_MASS] if j >= 0 else 0.0
     n, u = meeting.normal, meeting.closing.speed
     # The square of the normal is 1 to rounding, with a bias: the root of a number next to 1 is more often rounded down.
     # Without it the energy of a gas of unit balls grew by 2e-16 of that of a ball in each impact.
@@ -123,14 +129,15 @@ def _friction(flight, matter, i, j, meeting, bound, time):
 
     Changes the spins.
     """
-    a, b, n, none = flight.owner[i], flight.owner[j] if j >= 0 else j, meeting.normal, Vec3(0.0, 0.0, 0.0)
+    a, b, n, none = flight.mark[i, OWNER], flight.mark[j, OWNER] if j >= 0 else j, meeting.normal, Vec3(0.0, 0.0, 0.0)
     r, s = meeting.ball.radius, meeting.other.radius
     spin_a, spin_b = spin_at(matter, a, time), spin_at(matter, b, time) if j >= 0 else none
-    inertia_a, inertia_b = matter.trait[i, INVERSE_INERTIA], matter.trait[j, INVERSE_INERTIA] if j >= 0 else 0.0
-    weight = matter.trait[i, INVERSE_MASS] + r * r * inertia_a
+    one, two = trait_of(flight, matter, i), trait_of(flight, matter, max(j, 0))
+    inertia_a, inertia_b = one[INVERSE_INERTIA], two[INVERSE_INERTIA] if j >= 0 else 0.0
+    weight = one[INVERSE_MASS] + r * r * inertia_a
     slip = meeting.other.velocity - meeting.ball.velocity - cross(r * spin_a, n)
     if j >= 0:
-        weight += matter.trait[j, INVERSE_MASS] + s * s * inertia_b
+        weight += two[INVERSE_MASS] + s * s * inertia_b
         slip = slip - cross(s * spin_b, n)
     else:
         moved = time * row3(flight.drift, -1 - j)
@@ -188,9 +195,9 @@ def _note(flight, matter, record, i, j, meeting, push, friction):
 @lean
 def put_meeting(flight, table, m, i, j, meeting):
     """Writes row m of a table of contacts."""
-    gap, second = meeting.gap, flight.owner[j] if j >= 0 else j
+    gap, second = meeting.gap, flight.mark[j, OWNER] if j >= 0 else j
     point = meeting.ball.place + (meeting.ball.radius + 0.5 * gap) * meeting.normal
-    put(table, m, flight.owner[i], second, Contact(0, gap, gap, meeting.normal, point))
+    put(table, m, flight.mark[i, OWNER], second, Contact(0, gap, gap, meeting.normal, point))
     if table.shape[1] > WIDTH:
         for k in range(3):
             table[m, OFFSET + k], table[m, DRIFT + k] = meeting.shift[k], 0.0
