@@ -42,7 +42,7 @@ GRADUAL = 1e-3
 # approach in a step at the fastest speed of the run, up to PILE, a percent of a diameter; MOVING_SHARE of it beyond, at
 # most MOVING_OVERLAP.
 PILE, MOVING_SHARE, MOVING_OVERLAP = 0.02, 0.1, 0.2
-SUBSTEPPED_OVERLAP = 0.05  # in a sub-stepped step, relative to the half width of the thinner body of a pair
+SUBSTEPPED_OVERLAP = 0.05  # in a sub-stepped step, in units of the length scale
 RESTING = ("drift_safe", "substepped")  # steppers that hold bodies in lasting contact inelastically
 KEPT, NEVER_RISES, FREE = "kept", "never rises", "free"  # requirements on the energy of a run
 EXPLAINED = 1e-9  # momentum that events do not explain, relative to the largest impulse: rounding of long sums
@@ -199,9 +199,7 @@ def _overlap_in_motion(run: Trajectory, scale: float, speed: Floats) -> tuple[fl
     if synchronous:
         return way, "a synchronous step may overshoot by its own length, twice the fastest speed times the step"
     if run.settings.stepper == "substepped":
-        world = run.world
-        widest = float(world.shapes.inner[world.free].max(initial=scale))
-        return SUBSTEPPED_OVERLAP * widest / scale, "sub-steps keep overlap below 5 % of the thinner body of a pair"
+        return SUBSTEPPED_OVERLAP, "sub-steps keep overlap below the bound of containment"
     if run.settings.stepper == "drift_safe":
         why = "in motion a percent of the smallest thickness, or a tenth of the way of a step, at most a tenth of it"
         return max(min(way, PILE), min(MOVING_SHARE * way, MOVING_OVERLAP)), why

@@ -32,8 +32,8 @@ class LZB(Law):
     eta: 3/2 for Hertz's contact of round bodies, 1 for linear springs; from 1 to 3.
     stiffness: one number, or one for each contact, times the weights of the contacts; only ratios matter.
     tolerance: relative error allowed in one step of the adaptive integration.
-    max_steps: trial steps allowed for one island of m connected contacts. 0 means 30,000 + 12,000 m, or less where that
-    would take more than about a second (a fifth of a second in a step of a run), but at least 200 m.
+    max_steps: trial steps allowed for one island of m connected contacts. 0 means 30,000 + 12,000 m. It is less, but at
+    least 200 m, where that would take more than about a second (a fifth of a second in a step of a run).
     patch_weights: in a simulation, weights are the shares of the touching faces that contacts stand for
     (`carom.problem.patches`) instead of 1. A problem has its own weights.
     """
