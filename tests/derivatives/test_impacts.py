@@ -39,8 +39,8 @@ CASES = [
     ("etm", {"friction_model": "coulomb_fixed_direction"}, True),
     ("gr", {"friction_model": "coulomb_fixed_direction"}, True),
 ]
-# etm makes thousands of decisions, and its increments are chosen by the fastest approach: fewer contacts, and kinks that
-# are nearer.
+# etm makes thousands of decisions, and its increments are chosen by the fastest approach: fewer contacts, and nearer
+# kinks.
 LARGEST = {"etm": 6}
 LEAST = {"etm": 1e-6}
 
@@ -95,7 +95,7 @@ def test_derivatives_of_a_thousand_problems(case):
 
 
 def test_etm_is_replayed_where_two_contacts_approach_equally_fast():
-    """Whole numbers make ties, which rounding decides: the replay adds up as the law does, and finds the same answer."""
+    """Whole numbers make ties, which rounding decides: the replay adds up as the law does, with the same answer."""
     chain = ImpactProblem.chain([1, 2, 1, 3], [1, 0.1, 0.2, -1], restitution=0.8)
     found = solve_impact(chain, "etm").derivative()
     assert not found.smooth

@@ -108,7 +108,7 @@ def take_from_cell(cells, i):
 
 @kernel
 def cell_order(cells, position):
-    """Numbers (n,) of bodies at `position` (n, 3), ordered by their cells; writes the cells of the balls, so ordered."""
+    """Bodies (n,) at `position` (n, 3), ordered by their cells; writes the cells of the balls in that order."""
     n, c = len(position), len(cells.head)
     cell, start = np.empty(n, np.int64), np.zeros(c + 1, np.int64)
     for i in range(n):

@@ -22,16 +22,16 @@ from .event_queue import EventQueue, push
 from .roots import first_root, time_to_distance
 from .time_of_impact_2d import APPROACH_NOISE
 
-# Columns of `Flight.path`: place and velocity at the time SINCE, and the radius. A row is one cache line, and so is what
-# else belongs to a ball: `event` and `mark` are two views of one array.
+# Columns of `Flight.path`: place and velocity at the time SINCE, and the radius. A row is one cache line. What else
+# belongs to a ball is another one: `event` and `mark` are two views of one array.
 PLACE, VELOCITY, SINCE, RADIUS = 0, 3, 6, 7
 # Columns of `Flight.event`: times of the next impact and of the next cell wall. The earlier one is the event of the
-# ball. (To keep the second impact as well, for the case that the path of the partner of the first changes, saves 5 percent of
-# the predictions.)
+# ball. (To keep the second impact as well, for the case that the path of the partner of the first changes, saves 5
+# percent of the predictions.)
 IMPACT, WALL = 0, 1
-# Columns of `Flight.mark`, the first of which hold the times: partner of the next impact (a ball, -1 - k for boundary k,
-# NOBODY), its number of changes when the impact was predicted, number of changes of the ball's own path, the next cell
-# wall: 2 axis + (0 low, 1 high); then those of `cells.py`; the number of the body, and its row of `Matter.trait`.
+# Columns of `Flight.mark`, the first of which hold the times: partner of the next impact (a ball, -1 - k for boundary
+# k, NOBODY), its number of changes when the impact was predicted, number of changes of the ball's own path, the next
+# cell wall: 2 axis + (0 low, 1 high); then those of `cells.py`; the number of the body, and its row of `Matter.trait`.
 PARTNER, PARTNER_CHANGES, CHANGES, CELL_WALL, OWNER, TRAIT = 4, 5, 6, 7, 13, 14
 NOBODY = -(2**31)
 
@@ -52,7 +52,7 @@ class Flight(NamedTuple):
     path: Floats  # (n, 8)
     free: np.ndarray  # (n,) whether gravity and impulses act
     event: Floats  # (n, 8)
-    mark: Ints  # (n, BALL); `cells.ball` is the same array
+    mark: np.ndarray  # (n, BALL); `cells.ball` is the same array
     cells: Cells
     queue: EventQueue
     boundary: Floats  # (w, ENTRIES) at the start of the step

@@ -72,7 +72,8 @@ class LZB(Law):
                 f"at least {SMALLEST_RESTITUTION} under lzb, whose springs relax 1/e^2 times faster than "
                 "they load, without limit as e goes to 0; for less take another law, such as gr or qce",
             )
-        from ..solvers.springs import RUN_STEPS_WORK, STEPS_WORK, integrate_islands  # scipy.integrate takes half a second to import
+        # scipy.integrate takes half a second to import.
+        from ..solvers.springs import RUN_STEPS_WORK, STEPS_WORK, integrate_islands
 
         lam, steps, error, cut = integrate_islands(
             contacts.rows,

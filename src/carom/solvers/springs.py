@@ -31,8 +31,8 @@ _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
 _STAGES = len(_B)
 OPEN_SPEED = 1e-12  # approach below this share of the fastest of the island counts as none
 _RELAXED_SHARE = 1e-12  # compression below this share of the one that would store the whole energy counts as none
-# Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts. A step of
-# a run may take a fifth of it: it is one of many, and a body that is clamped takes all of it in every step.
+# Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts. A step
+# of a run may take a fifth of it: it is one of many, and a body that is clamped takes all of it in every step.
 STEPS_WORK, RUN_STEPS_WORK = 1e6, 2e5
 COUPLED_SHARE = 3.0  # multiplications with A over those with entries of G up to which speeds are `u0 + A p`
 _LOCATING_STEPS = 60  # bound on the trial steps for locating one change of r

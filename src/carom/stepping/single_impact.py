@@ -11,7 +11,17 @@ from typing import NamedTuple
 
 from ..contact.boundaries import point_gap
 from ..contact.contact_set import DRIFT, OFFSET, WIDTH, Contact, put
-from ..contact.flight import OWNER, TRAIT, Ball, Closing, ball_at, boundary_at, closing_balls, closing_boundary, image_shift
+from ..contact.flight import (
+    OWNER,
+    TRAIT,
+    Ball,
+    Closing,
+    ball_at,
+    boundary_at,
+    closing_balls,
+    closing_boundary,
+    image_shift,
+)
 from ..geometry.rotations import matrix_value
 from ..geometry.vectors import Vec3, cross, dot, norm, row3, to_local, to_world
 from ..kernels import lean

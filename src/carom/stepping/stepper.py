@@ -376,11 +376,9 @@ class Contained(Stepper):
 
     def _helps(self, start: State, end: State, wrong: Violation, growth: float, h: float) -> bool:
         """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
-        if growth <= CREEP * (h / self.h):
-            # Small growths of many steps add up: above the bound even these are prevented, in a few shorter sub-steps.
-            if wrong.share <= LARGEST_OVERLAP or growth <= 0.0 or h < CREEPING * self.h:
-                return False
-        if h < SHORTEST_SUBSTEP * self.h:
+        # Small growths of many steps add up: above the bound even these are prevented, in a few shorter sub-steps.
+        creeping = wrong.share > LARGEST_OVERLAP and growth > 0.0 and h >= CREEPING * self.h
+        if (growth <= CREEP * (h / self.h) and not creeping) or h < SHORTEST_SUBSTEP * self.h:
             return False
         moved = self.containment.displacement(start, end)
         return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
