@@ -14,7 +14,7 @@ import numpy as np
 
 from ..geometry.vectors import Vec3, dot, norm, row3
 from ..kernels import lean
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from ..world import INSIDE, PLANE, SEGMENT, TUBE
 from .boundaries import Boundary, boundary_of, point_gap
 from .cells import CELL, Cells, put_around, put_in_cell, take_from_cell
