@@ -62,7 +62,6 @@ MEASURED_OVERLAP = 1e-3  # from which on the step table has the exact overlap
 LARGEST_OVERLAP = 0.05  # in a step that reports success
 DEEPEST_OVERLAP = 0.25  # in any step
 CREEP = 0.01  # growth per step that shorter steps need not prevent
-CREEPING = 0.5  # length of a sub-step, relative to the step, down to which one is cut that grows less, above the bound
 STILL = 1e-3  # displacement, in half widths of the two bodies, below which shorter sub-steps do not help
 RETRIED = 0.25  # length of a sub-step, relative to the step, down to which one that misses its tolerance is cut
 SHORTEST_SUBSTEP = 1e-7  # relative to the step: shorter ones are not cut
@@ -376,9 +375,7 @@ class Contained(Stepper):
 
     def _helps(self, start: State, end: State, wrong: Violation, growth: float, h: float) -> bool:
         """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
-        # Small growths of many steps add up: above the bound even these are prevented, in a few shorter sub-steps.
-        creeping = wrong.share > LARGEST_OVERLAP and growth > 0.0 and h >= CREEPING * self.h
-        if (growth <= CREEP * (h / self.h) and not creeping) or h < SHORTEST_SUBSTEP * self.h:
+        if growth <= CREEP * (h / self.h) or h < SHORTEST_SUBSTEP * self.h:
             return False
         moved = self.containment.displacement(start, end)
         return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
