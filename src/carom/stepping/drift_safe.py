@@ -435,6 +435,8 @@ class DriftSafe(Contained):
             report.clock.lap("rest")
             if end is last:  # no energy
                 break
+            # Bodies that this removal has parted have exchanged energy: what one has lost is not there to be spent.
+            earlier = ContactSet(np.concatenate([earlier.table, found.table]), found.dimension)
         return end
 
 
