@@ -94,7 +94,7 @@ class Piles(Campaign):
         return f"{case.law}, {len(case.scene.gravity)}D"
 
     def save(self, case: Pile, folder: Path) -> None:
-        save_scene(case.scene, folder / "scene.toml")
+        save_scene(case.scene, folder / "scene.toml", overwrite=True)
         (folder / "case.txt").write_text(f"law {case.law}, step {case.step!r}\n")
 
     def check(self, case: Pile, folder: Path) -> str | None:
