@@ -33,6 +33,7 @@ def test_the_slice_of_a_campaign_has_no_failure(name, every, tmp_path):
 ONCE_FAILED = [
     ("mechanisms", 5, 54),  # steps that held ropes and a spring gained 1.9e-3 of the energy
     ("mechanisms", 5, 48),  # the same under time_of_impact, 2.3e-3
+    ("mechanisms", 880177, 185),  # a rope throws a light ball 0.3 per step, with synchronous: overlap of one step
     ("mechanisms", 77, 215),  # fast loops gained 1.2e-3 in free motion
     ("piles", 90127, 797),  # the coupled friction of 17 boxes gained 2e-12 of the energy, which was taken for rounding
     ("piles", 90127, 757),  # bodies that clung to each other in flight sank in, to a quarter of a half width

@@ -264,3 +264,29 @@ def test_walls_that_move_apart_are_an_ordinary_impact(law):
     assert abs(s.velocity[0, 0]) <= 0.2 + 1e-9, "slower than the walls recede"
     if law != "lzb":  # whose springs at both walls act at once
         assert s.velocity[0, 0] == pytest.approx(-0.1, abs=1e-6)
+
+
+@pytest.mark.parametrize("law", [name for name in laws.names() if name != "none"])
+def test_a_clamp_does_not_use_up_the_bound_of_other_bodies(law):
+    """A ball in a wedge of 0.01 rad leaves after 314 reflections, whether or not another ball is clamped elsewhere.
+
+    Laws that serve the worst contact first spent all their impulses on the clamp, and the ball in the wedge stopped.
+    """
+    angle = 0.01
+    wedge = [[0.0, 1.0], [np.sin(angle), -np.cos(angle)]]
+
+    def answer(clamped):
+        count = 2 if clamped else 1
+        normals = wedge + ([[1.0, 0.0], [-1.0, 0.0]] if clamped else [])
+        problem = ImpactProblem.from_contacts(
+            positions=[[0.0, 0.0], [9.0, 0.0]][:count], masses=[1.0, 1.0][:count], inertias=[1.0, 1.0][:count],
+            velocities=[[-0.5, -0.01, 0.0], [5.0, 0.0, 0.0]][:count],
+            bodies=[[-1, 0], [-1, 0], [-1, 1], [-1, 1]][: 2 * count],
+            points=[[0.0, 0.0], [0.0, 0.0], [9.0, 0.0], [9.0, 0.0]][: 2 * count], normals=normals,
+        )  # fmt: skip
+        return solve_impact(problem, law)
+
+    alone, both = answer(False), answer(True)
+    # Rounding grows with the number of reflections; the velocity along a wedge is the sum of all of them.
+    assert np.abs(both.velocity[0] - alone.velocity[0]).max() < 1e-10
+    assert both.messages[-1] == "contacts [2, 3] clamp a body: their motion was resolved inelastically"

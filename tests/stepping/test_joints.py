@@ -29,7 +29,7 @@ from carom.scene import (
 )  # fmt: skip
 from carom.stepping.integrator import free_motion
 from carom.stepping.jointed import joint_error
-from carom.stepping.report import totals
+from carom.stepping.report import STATUSES, totals
 
 G = 9.81
 STEPPERS = ("drift_safe", "synchronous", "time_of_impact")
@@ -379,3 +379,58 @@ def test_bound_of_energy_follows_the_time_step():
         values.append((energy.value, energy.bound))
     assert values[0][0] / values[1][0] == pytest.approx(4.0, rel=0.1)
     assert values[0][1] / values[1][1] == pytest.approx(4.0, rel=0.1)
+
+
+def held_contact(kind, material):
+    """A wheel on an axle that touches the floor below it; a welded box; a floor that rises against the wheel; a seesaw.
+
+    In all of them joints allow no motion along the normal of some contact.
+    """
+    rising = {"motion": Moving(velocity=(0.0, 0.2))} if kind == "driven" else {}
+    floor = Plane((0.0, 0.0), (0.0, 1.0), **rising)
+    wheel, axle = Bodies(Disc(0.5), [[0.0, 0.5]], mass=1.0, spin=[3.0], name="wheel"), (0.0, 0.5)
+    bodies, joints = [wheel], [Pin(("world", "wheel"), axle)]
+    if kind == "welded":
+        bodies = [Bodies(Rectangle(1.0, 1.0), [[0.0, 0.5]], mass=1.0, name="box")]
+        joints = [Weld(("world", "box"), axle)]
+    if kind == "seesaw":
+        bodies = [
+            Bodies(Rectangle(2.0, 0.1), [[0.0, 0.55]], mass=1.0, name="bar"),
+            Bodies(Disc(0.25), [[0.0, 0.25]], mass=1.0, name="foot"),
+            Bodies(Disc(0.1), [[-0.8, 0.8], [0.8, 1.2]], mass=1.0, name="ball"),
+        ]
+        joints = [Pin(("world", "bar"), (0.0, 0.55), collide=True), Weld(("world", "foot"), (0.0, 0.25), collide=True)]
+    return Scene(
+        kind, bodies, boundaries=(floor,), joints=joints, gravity=(0.0, -G), step=0.01, materials={"default": material}
+    )
+
+
+@pytest.mark.parametrize("law", carom.laws.names())
+@pytest.mark.parametrize("kind", ["wheel", "welded", "driven", "seesaw"])
+def test_contacts_along_which_joints_allow_no_motion(kind, law):
+    """Such a contact gets no impulse and no friction; a floor that drives it together is reported, as is the overlap.
+
+    Laws divide by the diagonal of A, which is 0 there: the seesaw and the driven wheel became NaN.
+    """
+    for stepper in STEPPERS:
+        for friction in (None, "cone", "pyramid", "coulomb_fixed_direction"):
+            sim = carom.Simulation(
+                held_contact(kind, Material(0.5, 0.5)), law=law, stepper=stepper, friction_model=friction
+            )
+            energy = totals(sim.world, sim.state)[:2].sum()
+            for _ in range(30):
+                sim.step()
+                after = totals(sim.world, sim.state)[:2].sum()
+                assert after <= energy + 1e-3 * abs(energy), (stepper, friction)  # the amplitude of one free swing
+                energy = min(energy, after)
+            case = (stepper, friction, sim.report)
+            assert np.isfinite(sim.state.velocity).all(), case
+            if kind == "driven":
+                assert sim.report["status"] == STATUSES.index("not_converged"), case
+                assert sim.report["residual"] >= 0.99, case
+                assert sim.report["overlap"] > 0.05, case
+            elif kind != "seesaw" or law != "none":
+                assert sim.report["status"] == 0, case
+                assert sim.report["residual"] < 1e-9, case
+            if kind in ("wheel", "driven"):
+                assert np.abs(sim.state.velocity[0] - [0.0, 0.0, 3.0]).max() < 1e-12, case

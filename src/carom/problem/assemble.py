@@ -38,6 +38,7 @@ class Assembly:
     bodies: Ints | None  # bodies that take part, ascending; None for all
     boundaries: Boundaries  # at this instant, with the velocities of the coming step
     weights: Floats | None = None  # (m,) share of its patch that each contact stands for; None: 1 each
+    jammed: Floats | None = None  # (m,) approach speed of contacts along which joints allow no motion, else 0
 
     @cached_property
     def contacts(self) -> Contacts:
@@ -125,12 +126,32 @@ def _jointed(
         at = joints.at(state.position, state.orientation, world.inverse_sqrt_mass)
         body, val, base = jointed_rows(joints.rows, at, rows._replace(body=body), velocity)
     rows = make_rows(body, val, base, rows.bound, rows.tangents, world.count)
-    made = Assembly(world, rows, restitution, velocity, NO_MATERIALS, None, boundaries)
+    jammed = None
+    if not rows.diag.all():
+        jammed = without_motion(rows)
+        rows = make_rows(body, val, base, rows.bound, rows.tangents, world.count)
+        rows.diag[rows.diag == 0.0] = 1.0  # laws divide by it; a contact that never approaches needs no other value
+    made = Assembly(world, rows, restitution, velocity, NO_MATERIALS, None, boundaries, None, jammed)
     if not world.restitution_curves:
         return made
     pairs = np.sort(_materials(world, found), axis=1)
     pairs[one_sided] = -1
     return replace(made, materials=pairs).moving(state.velocity)
+
+
+@kernel
+def without_motion(rows):
+    """Approach speeds (m,) of the contacts along whose normals joints allow no motion; these lose their rows.
+
+    No impulse changes the speed of such a contact, so that it gets none, and no friction: its bodies are taken out, and
+    its speeds are zero. Only what prescribes speeds, a boundary or a motor, can make it approach.
+    """
+    approach = np.zeros(len(rows.diag))
+    for i in range(len(rows.diag)):
+        if rows.diag[i] == 0.0:
+            approach[i] = max(-rows.base[i, 0], 0.0)
+            rows.body[i], rows.val[i], rows.base[i], rows.bound[i] = -1, 0.0, 0.0, 0.0
+    return approach
 
 
 @kernel

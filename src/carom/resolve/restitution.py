@@ -21,7 +21,7 @@ from ..laws import Law, impulses_of
 from ..laws.inelastic import FEASIBLE, inelastic
 from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from ..solvers.qp.cone import cone, solve_chosen, solve_cone, work_of
-from ..solvers.rows import Floats, Ints, rows_from_csr
+from ..solvers.rows import Floats, Ints, rows_from_csr, taken
 from ..solvers.threads import beside
 from ..solvers.thresholds import CLAMP_CONTACTS, HELD_CONTACTS
 from .verify import ENERGY_GAIN, relative_gain
@@ -220,7 +220,7 @@ def run_law(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     label = contacts.island_labels()
     normal, residual = result.normal.copy(), result.residual
     clamps: list[str] = []
-    unclamped = False
+    unclamped, free = False, np.ones(contacts.count, np.bool_)
     for island in range(label.max() + 1):
         mine = np.flatnonzero(label == island)
         clamp = _clamp(contacts, mine) if 2 <= len(mine) <= CLAMP_CONTACTS else None
@@ -229,11 +229,18 @@ def run_law(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
             continue
         normal[mine], inner_residual, clean = found
         residual = max(residual, inner_residual)
-        unclamped = unclamped or not clean
+        unclamped, free[mine] = unclamped or not clean, False
         held = mine[clamp.held][:8].tolist()
         clamps.append(f"contacts {held} clamp a body: their motion was resolved inelastically")
     if not clamps:
         return result
+    if free.any():  # the reflections of a clamp use up the bound that all islands share
+        others = np.flatnonzero(free)
+        weights = None if contacts.weights is None else contacts.weights[others]
+        apart = Contacts(taken(contacts.rows, others), contacts.velocity, contacts.restitution[others], weights)
+        again = impulses_of(response.law, apart, tolerance)
+        normal[others], residual = again.normal, max(residual, again.residual)
+        unclamped = unclamped or again.status == FINISHED_INELASTICALLY
     kept = tuple(result.messages) if unclamped else ()
     return replace(result, normal=normal, residual=residual, messages=(*kept, *clamps))
 

@@ -176,6 +176,8 @@ class Stepper:
         world = self.world
         moving = boundaries_at(world, state.time, step)[0] if world.moving_boundaries else world.boundaries
         impact = assemble(world, state, found, moving)
+        if impact.jammed is not None:
+            _note_jammed(impact.jammed, found, step, report)
         if getattr(self.response.law, "patch_weights", False):
             impact = replace(
                 impact, weights=patch_shares(np.stack([found.first, found.second], axis=1), found.point, found.normal)
@@ -271,6 +273,19 @@ class Stepper:
         if self.warm_start is not None:
             self.warm_start = report.warm_start
         return end, report
+
+
+def _note_jammed(approach: Floats, found: ContactSet, step: float, report: StepReport) -> None:
+    """Reports contacts that close within a step although no impulse can move their bodies apart.
+
+    `approach` (m,) is the speed at which boundaries or motors drive them together.
+    """
+    closes = approach - np.maximum(found.gap, 0.0) / step if step > 0.0 else np.where(found.gap <= 0.0, approach, 0.0)
+    left = float(closes.max(initial=0.0))
+    if left > 0.0:
+        report.scale = max(report.scale, left)
+        report.note_residual(left)
+        report.note_status(NOT_CONVERGED)
 
 
 def _inelastic(contacts: Contacts, tolerance: float, fastest: float) -> Impulses:
