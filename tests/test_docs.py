@@ -9,8 +9,10 @@ import inspect
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,9 +175,14 @@ def test_docstrings_and_help_texts_are_readable():
             if callable(value) and not label.startswith("_") and value.__doc__:
                 assert not long_sentences(inspect.cleandoc(value.__doc__)), f"carom.{name}, {label}"
 
-    commands = vars(typer.main.get_command(app))["commands"]
-    assert len(commands) > 20
-    for name, command in commands.items():
+    def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+        yield name, group
+        for inner, command in getattr(group, "commands", {}).items():
+            yield from commands(command, f"{name} {inner}")
+
+    found = dict(commands(typer.main.get_command(app), "carom"))
+    assert len(found) > 30
+    for name, command in found.items():
         texts = [command.help or "", *(getattr(option, "help", None) or "" for option in command.params)]
         assert not [s for text in texts for s in long_sentences(text)], name
 

@@ -30,7 +30,9 @@ def audit(
     laws: str | None = typer.Option(None, "--laws", metavar="A,B", help="Names of laws; default: all."),
     json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
     csv: bool = typer.Option(False, "--csv", help="Print CSV with one line per law and desideratum."),
-    rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of contacts that are printed for FILE."),
+    rows: int = typer.Option(
+        20, "--rows", min=1, metavar="N", help="Maximum number of contacts that are printed for FILE."
+    ),
     engine: list[str] = typer.Option(
         [], "--engine", metavar="NAME|FILE.py:CLASS", help="Measure a physics engine instead of laws; may be repeated."
     ),

@@ -54,14 +54,15 @@ def run(command: Callable[..., Any], arguments: Sequence[str] | None = None) -> 
 def _built(app: typer.Typer) -> Callable[..., Any]:
     """The parser of an application, which Typer would build again for each command: it takes longer than most do."""
     built: Callable[..., Any] = typer.main.get_command(app)
-    _hide_types_of_flags(built)
+    _hide_types(built)
     return built
 
 
-def _hide_types_of_flags(command: Any) -> None:
-    """Lets the help print `--version` alone, where newer versions of Typer would add `<bool>`."""
+def _hide_types(command: Any) -> None:
+    """Lets the help print flags and the names of arguments alone, where newer versions of Typer add `<bool>` or
+    `<list[str]>`."""
     for inner in getattr(command, "commands", {}).values():
-        _hide_types_of_flags(inner)
+        _hide_types(inner)
     make_help = command.get_help_option
 
     def get_help_option(context: Any) -> Any:
@@ -71,9 +72,15 @@ def _hide_types_of_flags(command: Any) -> None:
         return option
 
     command.get_help_option = get_help_option
-    for option in command.params:
-        if getattr(option, "is_flag", False):
-            option.metavar = ""
+    for parameter in command.params:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+        elif parameter.param_type_name == "argument":
+            parameter.display_type_rich = _no_type
+
+
+def _no_type(**_: Any) -> None:
+    return None
 
 
 def _say(message: str, code: int) -> int:

@@ -23,8 +23,10 @@ def outcomes(
         help="Problem, .json (`carom new cradle.json` writes one) or .npz; - reads JSON from stdin.",
     ),
     laws: str = typer.Option("", "--laws", metavar="NAMES", help="Laws to place in the set, separated by commas."),
-    samples: int = typer.Option(2000, "--samples", min=0, help="Random sequences of impulses that fill the set."),
-    seed: int = typer.Option(0, "--seed", min=0, help="Seed of the random sequences."),
+    samples: int = typer.Option(
+        2000, "--samples", min=0, metavar="N", help="Random sequences of impulses that fill the set."
+    ),
+    seed: int = typer.Option(0, "--seed", min=0, metavar="N", help="Seed of the random sequences."),
     components: str = typer.Option(
         "", "--components", metavar="A,B", help="Two velocity components of the figure, by number."
     ),

@@ -80,7 +80,9 @@ def render(
     sound: bool = typer.Option(False, "--sound", help="Let the impacts of a film (.mp4) be heard."),
     caption: bool = typer.Option(True, "--caption/--no-caption", help="Scene, law, time and legend above the picture."),
     title: str | None = typer.Option(None, "--title", metavar="TEXT", help="Replaces the name of the scene."),
-    law: str | None = typer.Option(None, "--law", "-l", help=f"Of a scene that is run first. {LAW_HELP}"),
+    law: str | None = typer.Option(
+        None, "--law", "-l", metavar="NAME", help=f"Of a scene that is run first. {LAW_HELP}"
+    ),
     parameter: list[str] = SET,
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="No progress and no remarks."),

@@ -31,7 +31,9 @@ SETTLED = 0.02  # fraction of the work after which the time that is left follows
 
 def reproduce(
     key: str = typer.Argument(LIST, help="A figure or table, the name of a paper, `all`, or `list`.", metavar="KEY"),
-    scale: str = typer.Option("small", "--scale", help="small: minutes. paper: the published size, resumable."),
+    scale: str = typer.Option(
+        "small", "--scale", metavar="NAME", help="small: minutes. paper: the published size, resumable."
+    ),
     output: Path = typer.Option(Path("evidence"), "-o", "--output", metavar="DIR", help="Folder of the report."),
     record: bool = typer.Option(False, "--record", help="Store the trajectories also at the small scale."),
     formats: Formats = ALL_FORMATS,

@@ -33,7 +33,7 @@ def resolve(
         metavar="FILE",
         help="Problem, .json (`carom new cradle.json` writes one) or .npz; - reads JSON from stdin.",
     ),
-    law: str = typer.Option("gr", "--law", "-l", help=LAW_HELP, autocompletion=complete_law),
+    law: str = typer.Option("gr", "--law", "-l", metavar="NAME", help=LAW_HELP, autocompletion=complete_law),
     option: list[str] = typer.Option([], "--option", metavar="KEY=VALUE", help="Option of the law; may be repeated."),
     restitution: float | None = typer.Option(
         None,
@@ -53,7 +53,9 @@ def resolve(
     friction_model: str | None = FRICTION_MODEL,
     as_json_: bool = typer.Option(False, "--json", help="Print the solution as JSON."),
     output: Path | None = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the JSON to FILE."),
-    rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of bodies and contacts that are printed."),
+    rows: int = typer.Option(
+        20, "--rows", min=1, metavar="N", help="Maximum number of bodies and contacts that are printed."
+    ),
 ) -> None:
     """Solve the impact problem in FILE: velocities, impulses, separation speeds, and an audit of the solution.
 

@@ -61,7 +61,7 @@ def run(
         help="A scene of the library (`carom scenes`), a .toml file, an .xml of SCISim, or a .urdf.",
         autocompletion=complete_scene,
     ),
-    law: str | None = typer.Option(None, "--law", "-l", help=LAW_HELP, autocompletion=complete_law),
+    law: str | None = typer.Option(None, "--law", "-l", metavar="NAME", help=LAW_HELP, autocompletion=complete_law),
     law_option: list[str] = typer.Option(
         [], "--law-option", metavar="KEY=VALUE", help="Option of the law; may be repeated."
     ),

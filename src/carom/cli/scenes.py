@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def scenes(
     name: str | None = typer.Argument(
-        None, help="A scene to describe, with its parameters.", autocompletion=complete_scene
+        None, metavar="NAME", help="A scene to describe, with its parameters.", autocompletion=complete_scene
     ),
     json: bool = JSON,
 ) -> None:

@@ -108,7 +108,7 @@ def check(
     picture: Path | None = typer.Option(
         None, "-o", "--output", metavar="PICTURE", help="Draw the forces, or the initial collapse: .png, .svg, .pdf."
     ),
-    rows: int = typer.Option(20, "--rows", min=1, help="Maximum number of contacts or bricks to print."),
+    rows: int = typer.Option(20, "--rows", min=1, metavar="N", help="Maximum number of contacts or bricks to print."),
     json: bool = typer.Option(False, "--json", help="Print the verdict as JSON."),
 ) -> None:
     """Check whether a tower is stable: contact forces that support it, or a motion that proves it unstable."""

@@ -15,11 +15,13 @@ def warmup(
         None, metavar="FAMILY", help="Families of kernels, such as 2d, 3d/solids or laws/gr; default: all."
     ),
     processes: int | None = typer.Option(
-        None, "--processes", "-j", min=1, help="Number of processes; default: one per core."
+        None, "--processes", "-j", min=1, metavar="N", help="Number of processes; default: one per core."
     ),
     list_families: bool = typer.Option(False, "--list", help="List the families instead, with what is compiled."),
     native: bool = typer.Option(
-        False, "--native", help="For this very processor; runs use them with CAROM_NATIVE=1, and get bits of their own."
+        False,
+        "--native",
+        help="Compile for this processor alone, for runs with CAROM_NATIVE=1; their last digits may differ.",
     ),
     json: bool = typer.Option(False, "--json", help="Print JSON."),
     record: bool = typer.Option(False, "--record", hidden=True, help="Write the manifest of this version."),
