@@ -141,11 +141,11 @@ def push_large(rows, at, number, impulse):
 def reflect_small(rows, at, side, count, dense):
     """Reflects the violators of all islands of at most DENSE_QP_CONTACTS contacts; c = stretch u in their cone problem.
 
-    Returns the number of violators in larger islands, which are put into `large`, the largest |c| of all, and the
-    largest residual of the islands that were solved, a speed.
+    Returns the number of violators in larger islands, which are put into `large`, the largest |c| of all, the largest
+    residual of the islands that were solved, a speed, and the multiplications of those whose answer had to be guessed.
     """
     front, u, chosen, stretch = at.front[side], at.u[side], at.chosen, at.stretch
-    joined, large, size, worst = 0, 0, 0.0, 0.0
+    joined, large, size, worst, work = 0, 0, 0.0, 0.0, 0.0
     for j in range(count):
         i = front[j]
         c = stretch[i] * u[j]
@@ -162,13 +162,15 @@ def reflect_small(rows, at, side, count, dense):
             continue
         k = _gather(rows, at, side, j)
         if k <= DENSE_QP_CONTACTS:
-            worst = max(worst, _reflect_island(rows, at, front, u, k, dense))
+            residual, guesses = _reflect_island(rows, at, front, u, k, dense)
+            worst = max(worst, residual)
+            work += guesses * float(k) ** 3 / 6.0
         else:
             for q in range(k):
                 i = front[at.island[q]]
                 at.large[large], at.rate[large] = i, stretch[i] * u[at.island[q]]
                 large += 1
-    return large, size, worst
+    return large, size, worst, work
 
 
 @lean(inline="always")
@@ -196,7 +198,7 @@ def _gather(rows, at, side, j):
 
 @lean(inline="always")
 def _reflect_island(rows, at, front, u, k, dense):
-    """Solves the cone problem of the first k entries of `island` and applies its impulses; returns the residual."""
+    """Solves the cone problem of the first k entries of `island`, applies its impulses; returns residual and guesses."""
     island, a, given = at.island, dense.a, dense.given
     for r in range(k):
         i = front[island[r]]
@@ -205,15 +207,15 @@ def _reflect_island(rows, at, front, u, k, dense):
         for c in range(r):
             total = _product(rows, i, front[island[c]])
             a[r, c], a[c, r] = total, total
-    residual = inside_solution(a, given, k, dense.work)
+    residual, guesses = inside_solution(a, given, k, dense.work), 0
     if residual < 0.0:
         for r in range(k):
             given[1, r] = 0.0
-        residual = solve_dense_in(a, given, False, k, dense.work, dense.places)
+        residual, guesses = solve_dense_in(a, given, False, k, dense.work, dense.places)
     for r in range(k):
         if given[1, r] != 0.0:
             _push(rows, at, front[island[r]], given[1, r])
-    return residual
+    return residual, guesses
 
 
 @lean
