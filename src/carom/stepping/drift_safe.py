@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..contact.boundaries import boundary_table
-from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, WIDTH, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
 from ..problem.assemble import Assembly
@@ -436,7 +436,9 @@ class DriftSafe(Contained):
             if end is last:  # no energy
                 break
             # Bodies that this removal has parted have exchanged energy: what one has lost is not there to be spent.
-            earlier = ContactSet(np.concatenate([earlier.table, found.table]), found.dimension)
+            # Contacts of an impact schedule have columns for images; islands need bodies alone.
+            tables = [earlier.table[:, :WIDTH], found.table[:, :WIDTH]]
+            earlier = ContactSet(np.concatenate(tables), found.dimension)
         return end
 
 
