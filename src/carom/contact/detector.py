@@ -182,7 +182,7 @@ class Detector:
     def _solids(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
         from .convex_bodies import place_rows, row_contacts, solid_contacts  # late: few worlds need these kernels
 
-        shapes = self.world.shapes_3d
+        shapes = self.world.shapes
         if len(pairs) <= SOLID_PIECE or thread_count() == 1:
             whole: Floats = solid_contacts(shapes, pairs, ends, chosen)
             return whole

@@ -105,7 +105,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     `tolerance` is the speed that each stage (law, inelastic part, friction) may leave of approach and slip; 0 asks for
     exact answers. The residual is relative to the fastest approach or slip before the impact.
     """
-    found = find_impulses(contacts, response, tolerance)
+    found = find_impulses(contacts, response, tolerance) if contacts.tangent_count else None
     if isinstance(found, Impulses):
         return found
     friction = response.friction_model

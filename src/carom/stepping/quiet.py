@@ -154,7 +154,7 @@ class QuietSteps:
         if not shapes.round.all():
             made = (quiet_polygons, relaxed_polygons) if dim == 2 else (quiet_solids, relaxed_solids)
         self.make, self.shapes = made[isinstance(stepper, Substepped)], NO_SHAPES if shapes.round.all() else shapes
-        masses, surfaces, root = world.masses, world.surfaces, world.inverse_sqrt_mass
+        masses, surfaces, root = stepper.masses, stepper.surfaces, world.inverse_sqrt_mass
         arm, reach, pull = none, none, root  # without a resting solve they are not read
         if isinstance(stepper, DriftSafe):
             arm, reach, pull = stepper.arm, stepper.reach, stepper.pull

@@ -97,6 +97,7 @@ class Stepper:
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         self.world, self.response, self.h = world, response, step
+        self.masses, self.surfaces = world.masses, world.surfaces  # made here, and not in the first step
         self.tolerance = response.tolerance
         self.fall = float(np.linalg.norm(world.gravity))
         self.touch = TOUCH * world.length_scale
