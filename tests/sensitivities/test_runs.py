@@ -150,6 +150,7 @@ def test_a_trajectory_has_the_derivatives_of_its_run():
     run, same = carom.sensitivity(made), carom.sensitivity(ball(), "gr", 0.9, stepper="synchronous", step=0.01)
     assert run.warnings and run.derivative(path).position[0] == pytest.approx(made.frame(-1).position, abs=1e-9)
     assert (run.derivative(path)[path].position == same.derivative(path)[path].position).all()
+    assert (made.derivative(path)[path].position == same.derivative(path)[path].position).all()
     assert carom.sensitivity(made, stepper="time_of_impact").warnings == ()
 
 
