@@ -42,7 +42,8 @@ ALLOWED = {
     "problem": _GEOMETRY | {"derivatives"},
     "scenes": {"errors", "geometry", "solvers", "scene"},
     "stepping": _RESOLVE | {"settings"},
-    "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
+    # The version, for the record. A trajectory asks for its derivatives.
+    "trajectory": _GEOMETRY | {"build", "settings", "stepping", "sensitivities", ""},
     "changing": _RESOLVE | {"stepping"},  # which bodies are present: around a stepper, below the loops
     "stepwise": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory"},
     "simulation": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory", "stepwise"},

@@ -117,9 +117,23 @@ def test_one_hundred_runs_agree_with_central_differences(kind):
     found: list[float] = []
     for seed in range(20):  # bodies of some scenes rest on their first contact, which has no derivative
         impacts, worst = compared(kind, seed, 3)
-        found += [worst] if impacts and len(found) < 15 else []
+        found += [worst] if impacts else []
+        if len(found) == 15:
+            break
     assert len(found) == 15
     assert max(found) < 1e-5
+
+
+def test_restitution_that_friction_reduces_is_followed():
+    """A corner would gain energy: the stepper finds the share of its restitution as exactly as the replay."""
+    scene = random.random_scene("rough_polygons", 15)
+    run = carom.sensitivity(scene, duration=1.0)
+
+    def make(changed):
+        return random.final(carom.sensitivity(changed, duration=1.0))
+
+    # The share is known to 1e-9, which differences divide by their step: it is longer than that of the other scenes.
+    assert agreement(run, random.parameters(scene), 3, make, 2e-6) < 1e-5
 
 
 def test_the_run_is_that_of_the_stepper():
@@ -136,6 +150,7 @@ def test_a_trajectory_has_the_derivatives_of_its_run():
     run, same = carom.sensitivity(made), carom.sensitivity(ball(), "gr", 0.9, stepper="synchronous", step=0.01)
     assert run.warnings and run.derivative(path).position[0] == pytest.approx(made.frame(-1).position, abs=1e-9)
     assert (run.derivative(path)[path].position == same.derivative(path)[path].position).all()
+    assert (made.derivative(path)[path].position == same.derivative(path)[path].position).all()
     assert carom.sensitivity(made, stepper="time_of_impact").warnings == ()
 
 
