@@ -112,7 +112,7 @@ def _value(grid: DistanceGrid, p: Vec3) -> float:
 
 @kernel
 def _normal(grid: DistanceGrid, p: Vec3) -> Vec3:
-    """The unit gradient of the distance at such a point, or zero. Differences over two cells hide facets of the grid."""
+    """The unit gradient at such a point, or zero. Differences over a whole cell hide the facets of the grid."""
     x, y, z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)
     low = Vec3(max(p.x, 1.0), max(p.y, 1.0), max(p.z, 1.0))
     p = Vec3(min(low.x, grid.nx - 2.0), min(low.y, grid.ny - 2.0), min(low.z, grid.nz - 2.0))
@@ -178,7 +178,7 @@ def fill(rays: Rays, seen: Seen, way: Sampling, out: Buffers, full: bool) -> Non
 
 @lean(inline="always")
 def _fill_lattice(rays: Rays, seen: Seen, way: Sampling, out: Buffers, full: bool, r: int, c: int, apart: int) -> None:
-    """The ray (r, c) of the lattice with spacing `apart`; cast, unless the next coarser lattice shows that it misses."""
+    """The ray (r, c) of the lattice with spacing `apart`; cast, unless the next coarser one shows that it misses."""
     known, i, j = way.known, r * way.lattice, c * way.lattice
     limit = _limit(rays, way.ray, i, j, out)
     if apart < COARSEST:
