@@ -241,6 +241,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.long  # tests of the library and of the recorder state each half of it
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 def test_interrupted_and_resumed_gives_the_same_bits(carom, tmp_path):
     """Ctrl-C in the middle: exit 130, a file that opens, and `--resume` ends in the state of an unbroken run."""

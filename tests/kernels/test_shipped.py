@@ -158,6 +158,7 @@ def compiled_and_announced(wheel, tmp_path, reason, **variables):
     assert contents(wheel) == before
 
 
+@pytest.mark.long  # test_cache.py edits kernels of the user's cache
 def test_an_edited_kernel_and_its_callers_are_compiled(wheel, tmp_path):
     before = contents(wheel)
     edited = SOURCE.replace("2.0 * y + y * y", "3.0 * y + y * y")
