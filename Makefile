@@ -43,7 +43,7 @@ help: ## print this list
 
 # Kernels are compiled while packages are installed, which takes one processor: they need the packages of FOR_KERNELS
 # alone. $(1) are the families of kernels, none for all, $(2) what is installed meanwhile.
-FOR_KERNELS := $(shell grep -oE '"(numpy|scipy|numba|matplotlib)[<>=][^"]*"' pyproject.toml)
+FOR_KERNELS := $(shell grep -oE '"(numpy|scipy|numba|matplotlib|h5py|tomli-w)[<>=][^"]*"' pyproject.toml)
 WARM_UP := PYTHONPATH=src $(BIN)/python -m carom.kernels.warmup
 READY = $(WARM_UP) $(1) & compiling=$$!; \
 	$(MAKE) -s --no-print-directory $(2) || { kill $$compiling; exit 1; }; \
