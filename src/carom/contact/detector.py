@@ -39,7 +39,7 @@ SOLID_PIECE = 1_000  # other candidate pairs per task, which take longer
 BOUNDARY_ROOM = 64  # contacts of balls with boundaries for which there is room at first
 
 Mask = np.ndarray  # (n,) marks bodies; empty for none
-NOBODY = np.empty(0, np.bool_)
+NO_MARKED_BODIES = np.empty(0, np.bool_)
 
 
 class Detector:
@@ -224,7 +224,7 @@ def _in_pieces(count: int, piece: int, chosen: Mask, find: Callable[[int, int, M
     tables: dict[tuple[int, int], Floats] = {}
 
     def one(low: int, high: int) -> float:
-        tables[low, high] = find(low, high, NOBODY if low < high else chosen)
+        tables[low, high] = find(low, high, NO_MARKED_BODIES if low < high else chosen)
         return 0.0
 
     edges.append((count, count))  # boundaries

@@ -12,10 +12,10 @@ from ..kernels import kernel, lean
 from ..problem.batch import part, put
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.qp.cone import cone, solve_chosen, work_of
-from ..solvers.qp.dense import VECTORS, inside_solution, solve_dense_in
+from ..solvers.qp.dense import DENSE_VECTORS, inside_solution, solve_dense_in
 from ..solvers.rows import Floats, Ints, Rows, push, speeds
 from ..solvers.thresholds import DENSE_QP_CONTACTS
-from .inelastic import FEASIBLE, finish_inelastically, without_solution
+from .inelastic import FEASIBLE_RESIDUAL, finish_inelastically, without_solution
 from .law import SMITH_2012, Law, reflected
 
 ELASTIC_STRETCH = 2.0  # 1 + c_r of the elastic law, which the restitution models interpolate
@@ -122,7 +122,7 @@ def _iterate(rows, front, dense, tol, bound, at, y):
             if large > 0:
                 return _Progress(k, large, count, size, residual, worst, work, False)
         worst = max(worst, residual)
-        if residual > max(FEASIBLE * size, tol):
+        if residual > max(FEASIBLE_RESIDUAL * size, tol):
             return _Progress(k, 0, count, size, residual, worst, work, True)
         settled = residual <= min(SETTLED_RESIDUAL * size, tol)
         k = next_violators(rows, front, count % 2, k, tol, count + 1, settled)
@@ -186,7 +186,7 @@ class Dense(NamedTuple):
 def dense_space():
     """Uninitialized work space for islands of up to DENSE_QP_CONTACTS contacts."""
     k = DENSE_QP_CONTACTS
-    return Dense(np.empty((k, k)), np.empty((2, k)), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64))
+    return Dense(np.empty((k, k)), np.empty((2, k)), np.empty((k + DENSE_VECTORS, k)), np.empty((2, k), np.int64))
 
 
 @kernel

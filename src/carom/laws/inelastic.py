@@ -8,7 +8,7 @@ from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, NOT_CONVERGED
 from ..solvers.qp.cone import solve_cone
 from ..solvers.rows import Floats
 
-FEASIBLE = 1e-6  # a residual above this means that no velocity keeps all contacts apart
+FEASIBLE_RESIDUAL = 1e-6  # a residual above this means that no velocity keeps all contacts apart
 NO_WAY_OUT = "no velocity keeps every contact apart: boundaries close in on a body"
 
 
@@ -25,7 +25,7 @@ def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         return Impulses(normal=np.zeros(contacts.count))
     lam, speed = solve_cone(contacts.without_friction().rows, u, tolerance=tolerance)
     residual = speed / fastest
-    if speed > max(FEASIBLE * np.abs(u).max(), tolerance):
+    if speed > max(FEASIBLE_RESIDUAL * np.abs(u).max(), tolerance):
         return without_solution(contacts, lam, 1, residual)
     return Impulses(normal=lam, iterations=1, status=RESOLVED, residual=residual)
 

@@ -16,11 +16,12 @@ from ..laws import Law, with_history
 from ..problem.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
+from ..settings import EXACT_TOLERANCE
 from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints, island_work
 from .batch import solve_batch
 from .coupled import WORK_ROUNDING, find_impulses
-from .response import EXACT, Response
+from .response import Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .verify import RESOLVED_RESIDUAL, verified
 
@@ -144,7 +145,7 @@ def _staggered(
     start of a solve in which friction and an inelastic stop hold together.
     """
     scale, first = contacts.fastest(), stage
-    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * contacts.approach()
+    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT_TOLERANCE * contacts.approach()
     approaches, worst = [contacts.approach()], stage.residual * contacts.approach()
     for repeat in range(friction.repeats + 1):
         found = friction.impulses(contacts, found.normal, found.tangent, tolerance)
