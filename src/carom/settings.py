@@ -62,20 +62,24 @@ def step_count(field: str, duration: float, step: float) -> int:
 
 # ---- the declaration: what a run can be told
 
-NUMBER, NAME, TOLERANCE, FLAG, COUNT = "number", "name", "tolerance", "flag", "count"  # kinds of settings
+# Kinds of settings: NUMBER is above 0 for runs, LIST one of texts that may be repeated.
+NUMBER, NAME, TOLERANCE, FLAG, COUNT, LIST = "number", "name", "tolerance", "flag", "count", "list"
 
 
 @dataclass(frozen=True)
 class Setting:
     """One setting of a run: the kind of its value, and its description for scene files and for the command line."""
 
-    kind: str  # NUMBER is above 0
+    kind: str
     about: str = ""  # in the JSON schema of scene files
-    help: str = ""  # of the option, which has the name of the setting
+    help: str = ""  # of the option
     metavar: str | None = None
     names: tuple[str, ...] = ()  # values of a NAME that programs cannot add to
     in_scene: bool = True  # whether [scene] has its default
     axis: bool = True  # whether sweeps vary it as a setting
+    default: Any = None
+    shown: bool = False  # whether the help of the option shows the default
+    flag: str = ""  # of the option, if it is not the name of the setting
 
     def check(self, field: str, value: Any) -> Any:
         """The value in its type; `field` names it in the ProblemError for any other value."""
@@ -134,6 +138,7 @@ class RunSettings(StepSettings, total=False):
             help="Record all events, with periods of rest that end at each frame.",
             in_scene=False,
             axis=False,
+            default=False,
         ),
     ]
     events: Annotated[
@@ -159,6 +164,45 @@ class RunSettings(StepSettings, total=False):
     ]
 
 
+class CollapseSettings(TypedDict, total=False):
+    """How a collapse of a tower is integrated, as keywords of `Tower.collapse`; `towers.collapse` explains them."""
+
+    lengths: Annotated[
+        str,
+        Setting(
+            NAME,
+            help="Length constraint of the bars: original, previous or penalty.",
+            metavar="NAME",
+            default="original",
+        ),
+    ]
+    coordinates: Annotated[
+        str | None,
+        Setting(NAME, help="reduced (three per brick) or framework (bars and joints).", metavar="NAME"),
+    ]
+    bracing: Annotated[
+        str,
+        Setting(NAME, help="Bars of the framework: minimal, braced or overbraced.", metavar="NAME", default="braced"),
+    ]
+    penalty: Annotated[
+        float,
+        Setting(NUMBER, help="Weight of the bars with --lengths penalty.", metavar="WEIGHT", default=100.0),
+    ]
+    edges: Annotated[
+        str,
+        Setting(
+            NAME,
+            help="Separating edge of a pair of bricks: separating, or paper (section 8.5).",
+            metavar="NAME",
+            default="separating",
+        ),
+    ]
+    passes: Annotated[int | None, Setting(COUNT, help="Programs per step at most; 1 as in the paper.", metavar="N")]
+    sides: Annotated[str, Setting(NAME, default="plain")]
+    feedback: Annotated[bool, Setting(FLAG, default=True)]
+    keep_symmetry: Annotated[bool, Setting(FLAG, default=True)]
+
+
 def settings_of(owner: type) -> dict[str, Setting]:
     """The settings that a class declares, by name."""
     hints = get_type_hints(owner, include_extras=True)
@@ -170,21 +214,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def keywords_of(*owners: type) -> Callable[[F], F]:
-    """Decorator of a function with the keywords of settings classes: its signature names them, and it has no others.
-
-    A keyword that is not given is False for flags and None for others.
-    """
+    """Decorator of a function with the keywords of settings classes: its signature names them, and it has no others."""
     hints = {name: hint for owner in owners for name, hint in get_type_hints(owner).items()}
+    defaults = {name: setting.default for owner in owners for name, setting in settings_of(owner).items()}
 
     def decorated(function: F) -> F:
         old = inspect.signature(function)
         own = [p for p in old.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        new = [
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=False if hint is bool else None, annotation=hint
-            )
-            for name, hint in hints.items()
-        ]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        new = [inspect.Parameter(n, keyword, default=defaults[n], annotation=hint) for n, hint in hints.items()]
         known = {p.name for p in own} | set(hints)
 
         @functools.wraps(function)

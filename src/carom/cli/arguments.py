@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from ..errors import ProblemError
-from ..settings import COUNT, EXACT, FLAG, NUMBER, RUN_SETTINGS, Setting, tolerance_number
+from ..settings import COUNT, EXACT, FLAG, LIST, NUMBER, RUN_SETTINGS, Setting, tolerance_number
 
 if TYPE_CHECKING:
     from ..laws import Law
@@ -56,7 +56,12 @@ PORT_HELP = "Port; if it is in use, the next free one is taken."
 
 # ---- options that a declaration of settings names
 
-TYPES: dict[str, tuple[Any, Any]] = {NUMBER: (float | None, number), COUNT: (int | None, whole_number)}
+TYPES: dict[str, tuple[Any, Any]] = {
+    NUMBER: (float | None, number),
+    COUNT: (int | None, whole_number),
+    FLAG: (bool, None),
+    LIST: (list[str], None),
+}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -79,9 +84,9 @@ def settings_options(
 
 
 def _option(name: str, setting: Setting, command: Callable[..., Any]) -> inspect.Parameter:
-    flag = f"--{name.replace('_', '-')}"
-    kind, parser = TYPES.get(setting.kind, (bool if setting.kind == FLAG else str | None, None))
-    default = False if setting.kind == FLAG else None
+    flag = setting.flag or f"--{name.replace('_', '-')}"
+    kind, parser = TYPES.get(setting.kind, (str | None, None))
+    default = setting.default if setting.kind in (FLAG, LIST) or setting.shown else None
     option = typer.Option(default, flag, parser=parser, metavar=setting.metavar, help=setting.help)
     command.__annotations__[name] = kind
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=kind)
