@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import settings
 from ..errors import ProblemError
-from ..settings import EXACT, LARGEST_TOLERANCE, TOLERANCE_WORDS, tolerance_number
+from ..settings import EXACT, LARGEST_TOLERANCE, TOLERANCE_WORDS, Setting, tolerance_number
 from ..solvers.rows import Floats, Ints
 
 # Beyond these limits the fourth power of a radius, which enters the inertia, would leave the range of a float64.
@@ -465,3 +466,10 @@ QUATERNIONS = Rows(4, "a quaternion [w, x, y, z]", nonzero=True)
 SPINS = PerBody(NUMBERS, Rows(3, "three numbers [x, y, z], along the axes of the world"))
 INERTIAS = PerBody(POSITIVES, Rows(3, "three moments of inertia, about the principal axes"))
 TRIANGLES, TOLERANCE, RESTITUTION = Triangles(), Tolerance(), Restitution()
+
+
+def check_of(setting: Setting) -> Check:
+    """The check of a setting of a run that scene files have."""
+    if setting.names:
+        return Choice(setting.names)
+    return {settings.NUMBER: POSITIVE, settings.NAME: TEXT, settings.TOLERANCE: TOLERANCE}[setting.kind]

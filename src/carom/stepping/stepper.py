@@ -31,7 +31,7 @@ from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, Contacts, 
 from ..problem.patches import patch_shares
 from ..resolve.impulses import resolve
 from ..resolve.response import Response
-from ..settings import active_set_name
+from ..settings import RUN_SETTINGS
 from ..solvers.rows import Floats, Ints, row_speed
 from ..solvers.thresholds import EXACT_CONTACTS, EXACT_IMPACT_CONTACTS
 from ..world import State, World
@@ -127,7 +127,7 @@ class Stepper:
 
     def choose_active_set(self, name: str) -> None:
         """Sets which contacts are active."""
-        name = active_set_name("active_set", name)
+        name = RUN_SETTINGS["active_set"].check("active_set", name)
         if not self.has_active_set:
             raise ProblemError("active_set", name, f"no value: the stepper {self.name} does not have the choice")
         if name == "crossing" and self.world.dimension == 2:

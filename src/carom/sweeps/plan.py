@@ -18,15 +18,12 @@ from ..kernels.families import families_of_run
 from ..laws.own import fingerprint, is_file, law_named
 from ..resolve.response import Response
 from ..scene.model import Scene
-from ..scene.numbers import scalar
-from ..settings import STEPPERS, active_set_name, tolerance_number
+from ..settings import RUN_SETTINGS, STEPPERS
 from .measures import Column, measures_of
 from .source import Source, source_of
 
 MODES = ("grid", "list", "random")
-SETTINGS = (
-    "duration", "step", "stepper", "restitution_model", "friction_model", "tolerance", "active_set", "frame_rate",
-)  # fmt: skip
+SETTINGS = tuple(name for name, setting in RUN_SETTINGS.items() if setting.axis)
 RANGE = ("from", "to", "count", "scale")
 SCALES = ("linear", "log")
 LARGEST_PLAN = 100_000  # runs of one sweep
@@ -313,13 +310,9 @@ def _split(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict
 def _check_run(law: str, options: dict[str, Any], settings: dict[str, Any], scene: Scene) -> None:
     """What `simulate` checks of law and settings."""
     made = laws.make(law, **options)
-    for name in ("duration", "step", "frame_rate"):
-        if name in settings:
-            scalar(f"settings.{name}", settings[name], 0.0, above=True)
-    if "tolerance" in settings:
-        tolerance_number("settings.tolerance", settings["tolerance"])
-    if "active_set" in settings:
-        active_set_name("settings.active_set", settings["active_set"])
+    models = ("restitution_model", "friction_model", "stepper")  # names that programs may add
+    for name in (name for name in SETTINGS if name in settings and name not in models):
+        RUN_SETTINGS[name].check(f"settings.{name}", settings[name])
     if settings.get("stepper", STEPPERS[0]) not in STEPPERS:
         raise ProblemError.unknown("stepper", settings["stepper"], STEPPERS)
     step = settings.get("step", scene.step)
