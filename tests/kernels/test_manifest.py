@@ -142,15 +142,12 @@ def test_every_entry_of_the_manifest_exists():
 
 @pytest.mark.long
 def test_the_makefile_installs_what_kernels_need():
-    """`make` compiles kernels while other packages are installed; those of modules that need these would be left out."""
+    """`make` compiles kernels while other packages are installed: modules that need these would be left out."""
     root = Path(__file__).resolve().parents[2]
-    first = re.search(r'FOR_KERNELS := .*"\(([^)]*)\)', (root / "Makefile").read_text(encoding="utf-8"))[1].split("|")
-    declared = (
-        (root / "pyproject.toml").read_text(encoding="utf-8").partition("\ndependencies = [")[2].partition("]")[0]
-    )
-    later = {name.replace("-", "_") for name in re.findall(r'"([\w-]+)', declared)} - {
-        n.replace("-", "_") for n in first
-    }
+    make, project = ((root / name).read_text(encoding="utf-8") for name in ("Makefile", "pyproject.toml"))
+    first = set(re.search(r'FOR_KERNELS := .*"\(([^)]*)\)', make)[1].split("|"))
+    declared = set(re.findall(r'"([\w-]+)', project.partition("\ndependencies = [")[2].partition("]")[0]))
+    later = {name.replace("-", "_") for name in declared - first}
     assert {"rich", "typer"} <= later
     code = f"import sys; sys.modules.update(dict.fromkeys({sorted(later)}))\n"
     code += "from carom.kernels.manifest import load\nprint([e.kernel for e in load().entries if e.path() is None])"
