@@ -251,7 +251,7 @@ def test_bodies_come_and_go_around_a_mechanism(tmp_path):
 def test_bodies_with_joints_stay():
     sim = Simulation(target())
     for body in (20, 23):
-        with pytest.raises(ProblemError, match="^remove: .* without joints"):
+        with pytest.raises(ProblemError, match=r"^remove: .* without joints"):
             sim.remove([body])
     assert carom.simulate(target(sinks=[Sink(upper=(9.0, 9.0))]), duration=0.05).last.life[20:].tolist() == [1] * 4
     for changes in ({"sources": [Source("boxes", **BOX)]}, {"sinks": [Sink(bodies=("boxes",))]}):
