@@ -65,8 +65,6 @@ def _lives(scene: Scene) -> NDArray[np.int32] | None:
     """The lives of all bodies at the start; None if none appears or vanishes. Checks what sources and sinks name."""
     if not scene.changes:
         return None
-    if scene.joints:
-        raise ProblemError("joints", f"{len(scene.joints)}", "none in a scene whose bodies appear and vanish")
     names, used = [group.name for group in scene.bodies], set()
     for i, source in enumerate(scene.sources):
         path = f"sources[{i}]"
@@ -166,7 +164,26 @@ def _build(scene: Scene) -> tuple[World, State]:
         state.position[body], state.orientation[body] = world.posed(body, motion, 0.0)
     if scene.joints:
         world = replace(world, joints=make_joints(scene, world, state))
+        _check_jointed_stay(scene, world)
     return world, state
+
+
+def _check_jointed_stay(scene: Scene, world: World) -> None:
+    """Refuses groups that appear or vanish, and have joints."""
+    assert world.joints is not None
+    jointed = set(world.group[world.joints.holds(world.count)].tolist())
+    names = {group.name: i for i, group in enumerate(scene.bodies)}
+    wanted = "a group without joints: bodies that have joints do not appear or vanish"
+    for i in sorted(jointed):
+        if not scene.groups[i].present:
+            raise ProblemError(f"bodies[{i}].present", False, "true: bodies that have joints do not appear or vanish")
+    for i, source in enumerate(scene.sources):
+        if names[source.bodies] in jointed:
+            raise ProblemError(f"sources[{i}].bodies", source.bodies, wanted)
+    for i, sink in enumerate(scene.sinks):
+        for name in sink.bodies:
+            if names[name] in jointed:
+                raise ProblemError(f"sinks[{i}].bodies", name, wanted)
 
 
 def _anything_turns(scene: Scene, groups: Sequence[_Group], rubs: bool) -> bool:

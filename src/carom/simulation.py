@@ -186,7 +186,7 @@ def simulate(
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
     callbacks = Callbacks.checked(on_impact, on_step)
-    if callbacks and sim.world.joints is None:
+    if callbacks:
         sim.allow_changes()
     with _threads(told.get("threads")):
         recorder = Recorder.create(path, scene, sim.world, sim.state, settings, overwrite=overwrite)
@@ -412,8 +412,7 @@ class _Loop:
         """Calls the functions of the user, and makes the changes that they want."""
         self.ended, wanted = self.callbacks.call(stretch)
         for change in wanted:
-            if not isinstance(self.engine, ChangingEngine):
-                raise ProblemError("change", "a body", "none in a scene with joints")
+            assert isinstance(self.engine, ChangingEngine)
             self.state = self.engine.change(self.state, change)
 
     def _keep_events(self, stretch: Stretch) -> None:
