@@ -19,8 +19,8 @@ from .inelastic import FEASIBLE_RESIDUAL, finish_inelastically, without_solution
 from .law import SMITH_2012, Law, reflected
 
 ELASTIC_STRETCH = 2.0  # 1 + c_r of the elastic law, which the restitution models interpolate
-# Bound on the multiplications of guesses in small islands, per contact: two clamped fronts of 48 redundant contacts that
-# reflect each other take 1e7 in every iteration, other problems at most 1e8 in all of them.
+# Bound on the multiplications of guesses in small islands, per contact: two clamped fronts of 48 redundant contacts
+# that reflect each other take 1e7 in every iteration, other problems at most 1e8 in all of them.
 GUESSED_WORK = 1e7
 SETTLED_RESIDUAL = 1e-9  # residual of an iteration up to which its contacts are known to separate
 # With more than one violator in SCANNED_PER_VIOLATOR contacts, all contacts are scanned: in the order of memory that is
@@ -61,7 +61,9 @@ class GR(Law):
         if end.infeasible:
             return without_solution(contacts, lam, count, residual)
         if end.violators:
-            reason = f"gr reached its bound of {f'{bound} iterations' if count >= bound else f'work in {count} iterations'}"
+            reason = (
+                f"gr reached its bound of {f'{bound} iterations' if count >= bound else f'work in {count} iterations'}"
+            )
             return finish_inelastically(contacts, lam, x, count, reason, residual)
         return replace(reflected(contacts, lam, x, count, 0, tol, self.name), residual=residual)
 
@@ -336,7 +338,7 @@ def _gather(rows, at, side, j):
 
 @lean(inline="always")
 def _reflect_island(rows, at, front, u, k, dense):
-    """Solves the cone problem of the first k entries of `island`, applies its impulses; returns residual and guesses."""
+    """Solves the cone problem of the first k entries of `island`, applies its impulses: residual and guesses."""
     island, a, given = at.island, dense.a, dense.given
     for r in range(k):
         i = front[island[r]]

@@ -230,7 +230,7 @@ def _joint(
     found = _judged(found, friction, contacts.fastest(), tolerance)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
-        exact = (tolerance == 0.0 or response.tolerance <= EXACT) and contacts.count <= EXACT_SHARE_CONTACTS
+        exact = (tolerance == 0.0 or response.tolerance <= EXACT_TOLERANCE) and contacts.count <= EXACT_SHARE_CONTACTS
         halvings = MANY_HALVINGS if exact else FEW_HALVINGS
         found, share = _without_gain(contacts, friction, target, found, gaining, tolerance, halvings)
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), share))
