@@ -17,7 +17,7 @@ from ..friction.model import CONVERGED_TOLERANCES, FRONT_VISITS
 from ..kernels import kernel
 from ..laws import GR, QCE
 from ..laws.gr import ELASTIC_STRETCH, few_reflections
-from ..laws.inelastic import FEASIBLE
+from ..laws.inelastic import FEASIBLE_RESIDUAL
 from ..laws.qce import passes
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.contact import FINE_WORK, Accuracy, solve_small_islands
@@ -146,7 +146,7 @@ def _restituted(rows, velocity, u, restitution, weights, asked, tolerance, lam):
     count, residual = 1, 0.0
     if c < 1.0:
         low, left_speed = moderate_cones(rows, u, tolerance)
-        if left_speed > max(FEASIBLE * np.abs(u).max(), tolerance):
+        if left_speed > max(FEASIBLE_RESIDUAL * np.abs(u).max(), tolerance):
             return False, 0, 0.0
         lam[:] = low
         residual = left_speed / approach

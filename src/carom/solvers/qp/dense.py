@@ -17,13 +17,13 @@ import numpy as np
 
 from ...kernels import kernel, lean
 
-PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal; ...
+WEAK_PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal; ...
 STRONG_PROXIMAL = 1e-6  # ... where the iteration does not end with it: guesses cycle on many redundant contacts
 PROXIMAL_STEPS = 10  # bound on the steps with each of both
 DENSE_TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
 GRADIENT_SLACK = 1e-15  # gradients below this are rounding errors, for gradients of size one
 SINGULAR_PIVOT = 1e-7  # pivots below this share of the diagonal need the proximal term
-VECTORS = 7  # rows of work space behind the factor
+DENSE_VECTORS = 7  # rows of work space behind the factor
 
 
 @lean(fastmath={"reassoc"})
@@ -120,7 +120,7 @@ def solve_dense_in(a, given, warm, k, work, index):
         guesses += tried
         if residual < 0.0:
             # Redundant contacts: start over with the proximal term.
-            eps, best = max(eps, PROXIMAL), np.inf
+            eps, best = max(eps, WEAK_PROXIMAL), np.inf
             _first_guess(y, warm, size, work, index, k)
             continue
         better = residual < 0.25 * best
@@ -232,7 +232,7 @@ def _cholesky_solve(b, free, p, eps, factor, rhs):
             s -= factor[q, t] * factor[q, t]
         if eps == 0.0 and s < SINGULAR_PIVOT:
             return False
-        factor[q, q] = 1.0 / np.sqrt(max(s, 0.1 * PROXIMAL))  # the diagonal is kept inverted
+        factor[q, q] = 1.0 / np.sqrt(max(s, 0.1 * WEAK_PROXIMAL))  # the diagonal is kept inverted
     for q in range(p):
         s = rhs[q]
         for t in range(q):
