@@ -193,8 +193,9 @@ EACH = (
 )  # fmt: skip
 
 
-def test_each_kind_of_parameter_agrees_with_differences():
-    """Initial state, coefficients, masses, sizes, gravity and motions, each by itself."""
+@pytest.mark.parametrize("together", [6, pytest.param(1, marks=pytest.mark.long)])
+def test_each_kind_of_parameter_agrees_with_differences(together):
+    """Initial state, coefficients, masses, sizes, gravity and motions: some along a random direction, or each alone."""
     run = carom.sensitivity(parts())
     assert run.impacts >= 5 and run.smooth
 
@@ -202,7 +203,8 @@ def test_each_kind_of_parameter_agrees_with_differences():
         return random.final(carom.sensitivity(changed))
 
     # Impacts multiply rounding errors by some hundreds, so that the steps are longer than in the other scenes.
-    off = {path: agreement(run, [path], 7, make, 2e-6) for path in EACH}
+    groups = [EACH[start::together] for start in range(together)] if together > 1 else [(path,) for path in EACH]
+    off = {paths: agreement(run, [*paths], 7, make, 2e-6) for paths in groups}
     assert max(off.values()) < 1e-5, off
     moving = [path for path in EACH if np.abs(run.derivative(path)[path].position).max() > 1e-6]
     assert set(EACH) - set(moving) == {"materials.ball.restitution"}, moving  # no impact of two such bodies

@@ -11,7 +11,7 @@ from carom import Simulation, scenes, stepping
 from carom.analysis.checks import check_run
 from carom.errors import ProblemError
 from carom.scene import Bodies, Box, Container, Material, Plane, Rectangle, Scene, Sphere
-from carom.solvers.substeps import PHASE
+from carom.solvers.substeps import SPRING_PHASE
 from carom.stepping.closing_contacts import moved_unseen
 from carom.stepping.substepped import LARGEST_GAIN, LARGEST_LIFT, Substepped
 
@@ -159,7 +159,7 @@ def test_boxes_at_rest_stay(boxes):
     np.testing.assert_allclose(sim.state.position, before, atol=1e-8)
     g, k = float(np.linalg.norm(sim.world.gravity)), sim.time_step / Substepped.substeps
     load = max(1.25 * boxes, 2.5 * (boxes - 1))
-    assert sim.report["overlap"] == pytest.approx(load * g * k**2 / PHASE**2, rel=1e-3)
+    assert sim.report["overlap"] == pytest.approx(load * g * k**2 / SPRING_PHASE**2, rel=1e-3)
 
 
 def test_more_substeps_overlap_less(monkeypatch):

@@ -1,6 +1,6 @@
 """lzb: the variational equations of its springs, along steps like those of the law.
 
-The springs of an island satisfy `dP/ds = k D^eta`, `dD/ds = -r u`, `u = u0 + A P` (`carom.solvers.springs`). Every
+The springs of an island satisfy `dP/ds = k D^eta`, `dD/ds = -r u`, `u = u0 + A P` (`carom.laws.springs`). Every
 change of r happens where the right side is continuous, u = 0 or D = 0, so that the tangent (dP, dD) is continuous
 across it, except that the compression of a spring that opens stays zero: its tangent ends. Each step of the
 Runge-Kutta method is linearized at its stages, so that the adjoint is that of the same steps.
@@ -22,9 +22,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel
 from ..laws.lzb import SMALLEST_RESTITUTION, _without_gain
-from ..problem.contacts import Contacts
-from ..solvers.rows import Floats, Ints, speeds
-from ..solvers.springs import (
+from ..laws.springs import (
     _A,
     _B,
     _STAGES,
@@ -42,6 +40,8 @@ from ..solvers.springs import (
     advance,
     first_pace,
 )
+from ..problem.contacts import Contacts
+from ..solvers.rows import Floats, Ints, speeds
 from .replay import Ends, Replay
 from .tape import Part, Slopes
 
@@ -75,7 +75,7 @@ class Entries(NamedTuple):
 
 @kernel
 def island_springs(rows, members, velocity, given):
-    """The springs of an island as `solvers.springs.integrate_islands` makes them, and the unit of speeds."""
+    """The springs of an island as `laws.springs.integrate_islands` makes them, and the unit of speeds."""
     stiffness, eta, restitution = given
     fastest = _fastest(rows, members, velocity)
     g, x = _extract(rows, members, velocity, np.empty(len(velocity), np.int64))

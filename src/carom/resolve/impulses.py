@@ -16,11 +16,12 @@ from ..laws import Law, with_history
 from ..problem.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
+from ..settings import EXACT_TOLERANCE
 from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints, island_work
 from .batch import solve_batch
 from .coupled import WORK_ROUNDING, find_impulses
-from .response import EXACT, Response
+from .response import Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .verify import RESOLVED_RESIDUAL, verified
 
@@ -105,7 +106,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     `tolerance` is the speed that each stage (law, inelastic part, friction) may leave of approach and slip; 0 asks for
     exact answers. The residual is relative to the fastest approach or slip before the impact.
     """
-    found = find_impulses(contacts, response, tolerance)
+    found = find_impulses(contacts, response, tolerance) if contacts.tangent_count else None
     if isinstance(found, Impulses):
         return found
     friction = response.friction_model
@@ -144,7 +145,7 @@ def _staggered(
     start of a solve in which friction and an inelastic stop hold together.
     """
     scale, first = contacts.fastest(), stage
-    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * contacts.approach()
+    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT_TOLERANCE * contacts.approach()
     approaches, worst = [contacts.approach()], stage.residual * contacts.approach()
     for repeat in range(friction.repeats + 1):
         found = friction.impulses(contacts, found.normal, found.tangent, tolerance)
@@ -229,7 +230,7 @@ def _joint(
     found = _judged(found, friction, contacts.fastest(), tolerance)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
-        exact = (tolerance == 0.0 or response.tolerance <= EXACT) and contacts.count <= EXACT_SHARE_CONTACTS
+        exact = (tolerance == 0.0 or response.tolerance <= EXACT_TOLERANCE) and contacts.count <= EXACT_SHARE_CONTACTS
         halvings = MANY_HALVINGS if exact else FEW_HALVINGS
         found, share = _without_gain(contacts, friction, target, found, gaining, tolerance, halvings)
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), share))

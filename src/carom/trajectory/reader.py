@@ -48,7 +48,7 @@ from .format import (
 from .journal import in_use
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-12  # relative: a residual that equals the tolerance may exceed it by the rounding of their common scale
+TOLERANCE_ROUNDING = 1e-12  # a residual that equals the tolerance may exceed it by the rounding of their common scale
 
 
 class Trajectory(Shown):
@@ -336,7 +336,7 @@ class Trajectory(Shown):
         """Numbers of the steps whose residual is above the tolerance, ascending."""
         if self.tolerance is None:
             return np.zeros(0, np.int64)
-        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance * (1.0 + ROUNDING))])
+        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance * (1.0 + TOLERANCE_ROUNDING))])
 
     def _at_frames(self, name: str) -> Floats:
         """A column of the step table, at the steps of the frames."""
