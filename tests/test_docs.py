@@ -242,6 +242,16 @@ def test_the_conda_recipe_has_the_version_and_the_bounds_of_the_project():
         assert all((ROOT / name).exists() for name in source.split())
 
 
+def test_every_entry_of_the_evidence_has_its_page():
+    from carom.reproduce.entries import ENTRIES
+
+    assert {path.stem for path in (ROOT / "docs" / "evidence").glob("*.md")} == set(ENTRIES)
+    rows = re.findall(
+        r"^\| \[([\w.-]+)\]\(evidence", NAMES["reproduce.md"].read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert rows[: len(ENTRIES)] == list(ENTRIES)  # those at the size of the papers follow
+
+
 def test_the_gallery_shows_scenes_with_their_code():
     from carom.scenes import SCENES
 
