@@ -114,6 +114,27 @@ def test_every_law_has_its_page(name):
     assert "**Bound:**" in reference
 
 
+def test_the_default_law_is_the_same_everywhere(capsys):
+    """Of scenes, of single impacts, of both commands, on the pages that advise, and in `carom laws`."""
+    from carom.cli.main import main
+
+    default = carom.Scene.law
+    for function in (carom.solve_impact, carom.solve_impacts):
+        assert inspect.signature(function).parameters["law"].default == default
+    for name, says in {
+        "README.md": f"The default law is `{default}`",
+        "choosing.md": f"## Why {default} is the default",
+        "laws.md": f"`{default}`, the default",
+        f"{default}.md": f"`{default}` is the default law",
+    }.items():
+        assert says in " ".join(NAMES[name].read_text(encoding="utf-8").split()), name
+    for arguments in (["laws"], ["resolve", "--help"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"The default law is {default}" in printed and f"[default: {default}]" in printed
+
+
 @pytest.mark.parametrize("name", ["gr", "etm", "problem", "benchmarks", "friction", "termination", "towers", "joints"])
 def test_figures_are_drawn_from_the_pages(name, monkeypatch, tmp_path):
     """The script runs the algorithm that the page prints and demands that it leads to the answer of the law."""

@@ -19,6 +19,9 @@ from .inelastic import FEASIBLE_RESIDUAL, finish_inelastically, without_solution
 from .law import SMITH_2012, Law, reflected
 
 ELASTIC_STRETCH = 2.0  # 1 + c_r of the elastic law, which the restitution models interpolate
+# Bound on the multiplications of guesses in small islands, per contact: two clamped fronts of 48 redundant contacts that
+# reflect each other take 1e7 in every iteration, other problems at most 1e8 in all of them.
+GUESSED_WORK = 1e7
 SETTLED_RESIDUAL = 1e-9  # residual of an iteration up to which its contacts are known to separate
 # With more than one violator in SCANNED_PER_VIOLATOR contacts, all contacts are scanned: in the order of memory that is
 # faster than to look up the contacts of the moved bodies. The others have not changed their speed.
@@ -53,12 +56,12 @@ class GR(Law):
         tol = self.approach_left(contacts, tolerance)
         few = contacts.count <= DENSE_QP_CONTACTS
         solve = few_reflections if few else reflections
-        lam, x, count, left, worst = solve(contacts.rows, contacts.velocity, 1.0 + contacts.restitution, tol, bound)
-        residual = worst / fastest if fastest > 0.0 else 0.0
-        if left and count < bound:
+        lam, x, end = solve(contacts.rows, contacts.velocity, 1.0 + contacts.restitution, tol, bound)
+        count, residual = end.iterations, end.worst / fastest if fastest > 0.0 else 0.0
+        if end.infeasible:
             return without_solution(contacts, lam, count, residual)
-        if left:
-            reason = f"gr reached its bound of {count} iterations"
+        if end.violators:
+            reason = f"gr reached its bound of {f'{bound} iterations' if count >= bound else f'work in {count} iterations'}"
             return finish_inelastically(contacts, lam, x, count, reason, residual)
         return replace(reflected(contacts, lam, x, count, 0, tol, self.name), residual=residual)
 
@@ -72,28 +75,28 @@ class _Progress(NamedTuple):
     size: float  # largest |c| of the cone problem of this iteration
     residual: float  # of what has been solved of it, a speed
     worst: float  # largest residual of all iterations
+    work: float  # multiplications of guesses, of all iterations
     infeasible: bool  # the cone problem has no solution
 
 
 def reflections(
     rows: Rows, velocity: Floats, stretch: Floats, tol: float, bound: int
-) -> tuple[Floats, Floats, int, int, float]:
-    """The GR loop: (impulses, velocity, iterations, violators left, residual).
+) -> tuple[Floats, Floats, _Progress]:
+    """The GR loop: impulses, velocity, and where it has ended.
 
-    `stretch` is 1 + c_r of each contact (Smith 2012, eq. 8 with epsilon = 1 + c_r). The residual is a speed, the
-    largest of all cone problems. Violators are left at the bound on the iterations, and before it if a cone problem has
-    no solution.
+    `stretch` is 1 + c_r of each contact (Smith 2012, eq. 8 with epsilon = 1 + c_r). Violators are left at the bound on
+    the iterations, at that on their work, and if a cone problem has no solution.
 
     `_iterate` runs the loop as long as all islands are small, and returns for each cone problem with a large one,
     which is solved here. Its methods take most of the compile time; they are compiled when the first one appears.
     """
     front, k = first_violators(rows, velocity, stretch, tol)
-    at, dense, y, work = _Progress(k, 0, 0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0), None
+    at, dense, y, work = _Progress(k, 0, 0, 0.0, 0.0, 0.0, 0.0, False), dense_space(), np.zeros(0), None
     elastic = bool((stretch == ELASTIC_STRETCH).all())
     while True:
         at = _iterate(rows, front, dense, tol, bound, at, y)
         if at.large == 0 or at.infeasible:
-            return front.lam, front.x, at.iterations, at.violators, at.worst
+            return front.lam, front.x, at
         work, problem = work or work_of(rows), cone(front.rate[: at.large])
         residual = solve_chosen(rows, front.large[: at.large].astype(np.int64), problem, work, tol, elastic)
         y, at = problem.y, at._replace(residual=max(at.residual, residual))
@@ -101,37 +104,38 @@ def reflections(
 
 @kernel
 def _iterate(rows, front, dense, tol, bound, at, y):
-    """Iterations until nothing approaches, the bound is reached, or an island is too large for the dense method.
+    """Iterations until nothing approaches, a bound is reached, or an island is too large for the dense method.
 
     y are the impulses of the violators in large islands, if there are some. A reflected contact separates at least c_r
     times as fast as it approached, so it is no violator in the next iteration, provided that the cone problem was
     solved. A cone problem without a solution ends the loop.
     """
     k, large, count, size, residual, worst = at.violators, at.large, at.iterations, at.size, at.residual, at.worst
-    while k > 0 and count < bound:
+    work, most = at.work, GUESSED_WORK * len(rows.body)
+    while k > 0 and count < bound and work <= most:
         if large > 0:
             push_large(rows, front, large, y)
             large = 0
         else:
-            large, size, residual = reflect_small(rows, front, count % 2, k, dense)
+            large, size, residual, guessed = reflect_small(rows, front, count % 2, k, dense)
+            work += guessed
             if large > 0:
-                return _Progress(k, large, count, size, residual, worst, False)
+                return _Progress(k, large, count, size, residual, worst, work, False)
         worst = max(worst, residual)
         if residual > max(FEASIBLE_RESIDUAL * size, tol):
-            return _Progress(k, 0, count, size, residual, worst, True)
+            return _Progress(k, 0, count, size, residual, worst, work, True)
         settled = residual <= min(SETTLED_RESIDUAL * size, tol)
         k = next_violators(rows, front, count % 2, k, tol, count + 1, settled)
         count += 1
-    return _Progress(k, 0, count, size, residual, worst, False)
+    return _Progress(k, 0, count, size, residual, worst, work, False)
 
 
 @kernel
 def few_reflections(rows, velocity, stretch, tol, bound):
     """`reflections` of at most DENSE_QP_CONTACTS contacts, none of whose islands is large, in one kernel."""
     front, number = first_violators(rows, velocity, stretch, tol)
-    at = _Progress(number, 0, 0, 0.0, 0.0, 0.0, False)
-    at = _iterate(rows, front, dense_space(), tol, bound, at, front.rate)
-    return front.lam, front.x, at.iterations, at.violators, at.worst
+    at = _Progress(number, 0, 0, 0.0, 0.0, 0.0, 0.0, False)
+    return front.lam, front.x, _iterate(rows, front, dense_space(), tol, bound, at, front.rate)
 
 
 @kernel
@@ -143,8 +147,9 @@ def reflect_each(batch, first, last, share, bound, answer):
             fastest = max(-speeds(rows, velocity).min(), 0.0)
             most = bound if bound > 0 else 1000 + int(100 * np.sqrt(len(rows.body)))
             elastic = np.full(len(rows.body), ELASTIC_STRETCH)
-            lam, _, count, left, worst = few_reflections(rows, velocity, elastic, share * fastest, most)
-            put(answer, batch, k, lam, count, np.inf if left else worst / fastest if fastest > 0.0 else 0.0)
+            lam, _, end = few_reflections(rows, velocity, elastic, share * fastest, most)
+            residual = np.inf if end.violators else end.worst / fastest if fastest > 0.0 else 0.0
+            put(answer, batch, k, lam, end.iterations, residual)
 
 
 # ---- the violators of one iteration after another, and their reflection in small islands
@@ -274,11 +279,11 @@ def push_large(rows, at, number, impulse):
 def reflect_small(rows, at, side, count, dense):
     """Reflects the violators of all islands of at most DENSE_QP_CONTACTS contacts; c = stretch u in their cone problem.
 
-    Returns the number of violators in larger islands, which are put into `large`, the largest |c| of all, and the
-    largest residual of the islands that were solved, a speed.
+    Returns the number of violators in larger islands, which are put into `large`, the largest |c| of all, the largest
+    residual of the islands that were solved, a speed, and the multiplications of those whose answer had to be guessed.
     """
     front, u, chosen, stretch = at.front[side], at.u[side], at.chosen, at.stretch
-    joined, large, size, worst = 0, 0, 0.0, 0.0
+    joined, large, size, worst, work = 0, 0, 0.0, 0.0, 0.0
     for j in range(count):
         i = front[j]
         c = stretch[i] * u[j]
@@ -295,13 +300,15 @@ def reflect_small(rows, at, side, count, dense):
             continue
         k = _gather(rows, at, side, j)
         if k <= DENSE_QP_CONTACTS:
-            worst = max(worst, _reflect_island(rows, at, front, u, k, dense))
+            residual, guesses = _reflect_island(rows, at, front, u, k, dense)
+            worst = max(worst, residual)
+            work += guesses * float(k) ** 3 / 6.0
         else:
             for q in range(k):
                 i = front[at.island[q]]
                 at.large[large], at.rate[large] = i, stretch[i] * u[at.island[q]]
                 large += 1
-    return large, size, worst
+    return large, size, worst, work
 
 
 @lean(inline="always")
@@ -329,7 +336,7 @@ def _gather(rows, at, side, j):
 
 @lean(inline="always")
 def _reflect_island(rows, at, front, u, k, dense):
-    """Solves the cone problem of the first k entries of `island` and applies its impulses; returns the residual."""
+    """Solves the cone problem of the first k entries of `island`, applies its impulses; returns residual and guesses."""
     island, a, given = at.island, dense.a, dense.given
     for r in range(k):
         i = front[island[r]]
@@ -338,15 +345,15 @@ def _reflect_island(rows, at, front, u, k, dense):
         for c in range(r):
             total = _product(rows, i, front[island[c]])
             a[r, c], a[c, r] = total, total
-    residual = inside_solution(a, given, k, dense.work)
+    residual, guesses = inside_solution(a, given, k, dense.work), 0
     if residual < 0.0:
         for r in range(k):
             given[1, r] = 0.0
-        residual = solve_dense_in(a, given, False, k, dense.work, dense.places)
+        residual, guesses = solve_dense_in(a, given, False, k, dense.work, dense.places)
     for r in range(k):
         if given[1, r] != 0.0:
             _push(rows, at, front[island[r]], given[1, r])
-    return residual
+    return residual, guesses
 
 
 @lean

@@ -154,8 +154,8 @@ def _restituted(rows, velocity, u, restitution, weights, asked, tolerance, lam):
         tol = max(asked.law_tolerance, tolerance / approach) * approach
         most = asked.most if asked.most > 0 else 1000 + int(100 * np.sqrt(m))
         if asked.law == 0:
-            high, _, count, left, worst = few_reflections(rows, velocity, np.full(m, ELASTIC_STRETCH), tol, most)
-            worst /= approach
+            high, _, end = few_reflections(rows, velocity, np.full(m, ELASTIC_STRETCH), tol, most)
+            count, left, worst = end.iterations, end.violators, end.worst / approach
         else:
             shares = weights / weights.max() if len(weights) else np.ones(m)
             high, _, count, left, worst = passes(rows, velocity, shares, tol, most)

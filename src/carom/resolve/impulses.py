@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 # Iterations of a law in all repeats with friction, after which the repeats end.
 LAW_ITERATIONS = 50_000
 # Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
-# share is accurate to 1e-9 in exact answers of few contacts, else or after many iterations of all solves to 1e-2.
+# share is accurate to 1e-9 in exact answers and exact runs with few contacts, else or after many iterations to 1e-2.
 MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS, EXACT_SHARE_CONTACTS = 30, 7, 10_000, 50
 
 
@@ -123,7 +123,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     still = np.zeros((contacts.count, contacts.tangent_count))
     start = Solved(stage.normal, still, contacts.velocity, 0.0, 0, True)
     if friction.coupled:
-        return _joint(contacts, friction, stage, target, start, tolerance, found and found.joint)
+        return _joint(contacts, response, stage, target, start, tolerance, found and found.joint)
     if friction.repeats and tolerance > SWEEPS_TOLERANCE * contacts.fastest():
         return _stopped(contacts, friction, stage, start, tolerance)
     return _staggered(contacts, response, friction, stage, start, tolerance)
@@ -211,7 +211,7 @@ def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
 
 def _joint(
     contacts: Contacts,
-    friction: FrictionModel,
+    response: Response,
     stage: Impulses,
     target: Floats,
     start: Solved,
@@ -224,11 +224,15 @@ def _joint(
     Where the kinetic energy of an island would rise, the target speeds are reduced by the largest factor with which it
     does not.
     """
+    friction = response.friction_model
+    assert friction is not None
     found = known or friction.joint(contacts, target, start, tolerance)
     found = _judged(found, friction, contacts.fastest(), tolerance)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
-        found, share = _without_gain(contacts, friction, target, found, gaining, tolerance)
+        exact = (tolerance == 0.0 or response.tolerance <= EXACT_TOLERANCE) and contacts.count <= EXACT_SHARE_CONTACTS
+        halvings = MANY_HALVINGS if exact else FEW_HALVINGS
+        found, share = _without_gain(contacts, friction, target, found, gaining, tolerance, halvings)
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), share))
     elif found.converged and tolerance == 0.0:
         found = friction.refined(contacts, target, found)
@@ -239,7 +243,13 @@ def _joint(
 
 
 def _without_gain(
-    contacts: Contacts, friction: FrictionModel, target: Floats, found: Solved, gaining: Mask, tolerance: float
+    contacts: Contacts,
+    friction: FrictionModel,
+    target: Floats,
+    found: Solved,
+    gaining: Mask,
+    tolerance: float,
+    halvings: int,
 ) -> tuple[Solved, float]:
     """The joint answer whose target speeds on the islands `gaining` are reduced until their energy does not rise.
 
@@ -248,8 +258,7 @@ def _without_gain(
     label, count = contacts.island_labels(), found.iterations
     low, high = np.where(gaining, 0.0, 1.0), np.ones(len(gaining))
     found = friction.joint(contacts, low[label] * target, found, tolerance)
-    few = tolerance > 0.0 or contacts.count > EXACT_SHARE_CONTACTS
-    for number in range(FEW_HALVINGS if few else MANY_HALVINGS):
+    for number in range(halvings):
         if number >= FEW_HALVINGS and count > HALVING_ITERATIONS:
             break
         share = 0.5 * (low + high)

@@ -346,6 +346,16 @@ class Trajectory(Shown):
                 raise ValueError("a frame has no row in the step table")
         return np.asarray(self.steps[name][rows])
 
+    def derivative(self, wrt: Any, times: Any = None) -> Any:
+        """State and derivatives at the end of the run, or at some times, with respect to numbers of the scene.
+
+        `wrt` are paths such as "materials.default.restitution": see docs/derivatives.md. The run is made again with its
+        own settings; `carom.sensitivity` keeps what that takes for more derivatives, and has the reverse mode.
+        """
+        from ..sensitivities.run import sensitivity
+
+        return sensitivity(self).derivative(wrt, times)
+
     def to_xarray(self) -> Any:
         """The run as an `xarray.Dataset` with the dimensions time, body and component; needs the extra `xarray`.
 

@@ -166,7 +166,7 @@ def _small(rows, found, first, last, problem, scratch, most):
             if residual < 0.0:
                 for p in range(k):
                     given[1, p] = problem.y[mine[p]]
-                residual = solve_dense_in(a, given, problem.warm, k, work, index)
+                residual, _ = solve_dense_in(a, given, problem.warm, k, work, index)
             worst = max(worst, residual)
             for p in range(k):
                 problem.y[mine[p]] = given[1, p]
