@@ -1,4 +1,4 @@
-"""Random small simulations as in `simulations`, between other walls: tubes, segments, vibrating boxes, paddles.
+"""Random small runs as in `simulations`, between walls of other kinds: tubes, segments, vibrating boxes, paddles.
 
 Vibrating boxes and paddles do work; what is tested there is that nothing escapes, overlaps or takes long.
 """
