@@ -40,7 +40,7 @@ from .world import (
 
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
-_ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
+_MOMENT_ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 
 def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
@@ -388,7 +388,7 @@ class _Group:
     def check_moments(self) -> None:
         """Refuses moments of inertia (n, 3) of which one is above the sum of the two others."""
         largest = self.inertia.max(axis=1)
-        bad = np.flatnonzero(largest > (self.inertia.sum(axis=1) - largest) * (1.0 + _ROUNDING))
+        bad = np.flatnonzero(largest > (self.inertia.sum(axis=1) - largest) * (1.0 + _MOMENT_ROUNDING))
         if len(bad):
             wanted = "three moments about the principal axes, none above the sum of the two others"
             raise ProblemError(f"{self.path}.inertia", self.inertia[bad[0]].tolist(), wanted)
