@@ -1,12 +1,19 @@
-"""The settings of a run: everything besides the scene that determines its outcome."""
+"""The settings of a run: everything besides the scene that determines its outcome.
+
+What a run can be told is declared once, by `RUN_SETTINGS`. The keywords of `simulate` and `Simulation`, the keys of
+[scene] in files with their JSON schema, the options of commands, the axes of sweeps and the record in trajectory files
+are derived from it.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict, TypeVar, get_args, get_type_hints
 
 from .errors import ProblemError
 
@@ -51,6 +58,187 @@ def step_count(field: str, duration: float, step: float) -> int:
     if not number <= MOST_STEPS:
         raise ProblemError(field, duration, f"at most {MOST_STEPS:,} steps of {step:g}")
     return math.ceil(number)
+
+
+# ---- the declaration: what a run can be told
+
+# Kinds of settings: NUMBER is above 0 for runs, LIST one of texts that may be repeated.
+NUMBER, NAME, TOLERANCE, FLAG, COUNT, LIST = "number", "name", "tolerance", "flag", "count", "list"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a run: the kind of its value, and its description for scene files and for the command line."""
+
+    kind: str
+    about: str = ""  # in the JSON schema of scene files
+    help: str = ""  # of the option
+    metavar: str | None = None
+    names: tuple[str, ...] = ()  # values of a NAME that programs cannot add to
+    in_scene: bool = True  # whether [scene] has its default
+    axis: bool = True  # whether sweeps vary it as a setting
+    default: Any = None
+    shown: bool = False  # whether the help of the option shows the default
+    flag: str = ""  # of the option, if it is not the name of the setting
+
+    def check(self, field: str, value: Any) -> Any:
+        """The value in its type; `field` names it in the ProblemError for any other value."""
+        if self.names:
+            return _one_of(field, value, self.names)
+        return KINDS[self.kind](field, value)
+
+
+LAW = Setting(NAME, help="Impact law; `carom laws` lists them. FILE.py:CLASS takes one of your own.", axis=False)
+DURATION = Setting(NUMBER, help="Duration of the run in units of time.", metavar="TIME")
+
+
+class StepSettings(TypedDict, total=False):
+    """What each step of a run depends on, as keywords of `Simulation` and `simulate`. None: the value of the scene."""
+
+    step: Annotated[float | None, Setting(NUMBER, "time step", "Time step.", "TIME")]
+    stepper: Annotated[str | None, Setting(NAME, help=f"One of {', '.join(STEPPERS)}.", metavar="NAME")]
+    restitution_model: Annotated[
+        str | None,
+        Setting(
+            NAME,
+            help="Meaning of the coefficient of restitution. Default: the first model of the law.",
+            metavar="NAME",
+        ),
+    ]
+    friction_model: Annotated[str | None, Setting(NAME, help="How friction is solved.", metavar="NAME")]
+    tolerance: Annotated[
+        float | str | None,
+        Setting(
+            TOLERANCE,
+            "speed that the impulses of a step may leave, relative to the fastest approach or slip before them",
+            f"Speed that a step may leave at its contacts, relative to the fastest there: {TOLERANCE_WORDS}.",
+            "SHARE",
+        ),
+    ]
+    active_set: Annotated[
+        str | None,
+        Setting(
+            NAME,
+            "contacts that the stepper synchronous resolves: of the end of the step, crossing (3D), or swept",
+            f"Contacts that the stepper synchronous resolves: {', '.join(ACTIVE_SETS)}.",
+            "NAME",
+            names=ACTIVE_SETS,
+        ),
+    ]
+
+
+class RunSettings(StepSettings, total=False):
+    """What a recorded run depends on, as keywords of `simulate`. None: the value of the scene."""
+
+    frame_rate: Annotated[float | None, Setting(NUMBER, "frames per unit of time", "Frames per unit of time.", "RATE")]
+    impulses: Annotated[
+        bool,
+        Setting(
+            FLAG,
+            help="Record all events, with periods of rest that end at each frame.",
+            in_scene=False,
+            axis=False,
+            default=False,
+        ),
+    ]
+    events: Annotated[
+        str | None,
+        Setting(
+            NAME,
+            help="Which events are recorded; default: budget.",
+            metavar="|".join(EVENTS),
+            names=EVENTS,
+            in_scene=False,
+            axis=False,
+        ),
+    ]
+    threads: Annotated[
+        int | None,
+        Setting(
+            COUNT,
+            help="Maximum number of threads. Results are bitwise identical for any value.",
+            metavar="N",
+            in_scene=False,
+            axis=False,
+        ),
+    ]
+
+
+class CollapseSettings(TypedDict, total=False):
+    """How a collapse of a tower is integrated, as keywords of `Tower.collapse`; `towers.collapse` explains them."""
+
+    lengths: Annotated[
+        str,
+        Setting(
+            NAME,
+            help="Length constraint of the bars: original, previous or penalty.",
+            metavar="NAME",
+            default="original",
+        ),
+    ]
+    coordinates: Annotated[
+        str | None,
+        Setting(NAME, help="reduced (three per brick) or framework (bars and joints).", metavar="NAME"),
+    ]
+    bracing: Annotated[
+        str,
+        Setting(NAME, help="Bars of the framework: minimal, braced or overbraced.", metavar="NAME", default="braced"),
+    ]
+    penalty: Annotated[
+        float,
+        Setting(NUMBER, help="Weight of the bars with --lengths penalty.", metavar="WEIGHT", default=100.0),
+    ]
+    edges: Annotated[
+        str,
+        Setting(
+            NAME,
+            help="Separating edge of a pair of bricks: separating, or paper (section 8.5).",
+            metavar="NAME",
+            default="separating",
+        ),
+    ]
+    passes: Annotated[int | None, Setting(COUNT, help="Programs per step at most; 1 as in the paper.", metavar="N")]
+    sides: Annotated[str, Setting(NAME, default="plain")]
+    feedback: Annotated[bool, Setting(FLAG, default=True)]
+    keep_symmetry: Annotated[bool, Setting(FLAG, default=True)]
+
+
+def settings_of(owner: type) -> dict[str, Setting]:
+    """The settings that a class declares, by name."""
+    hints = get_type_hints(owner, include_extras=True)
+    return {name: note for name, hint in hints.items() for note in get_args(hint)[1:] if isinstance(note, Setting)}
+
+
+RUN_SETTINGS = {"law": LAW, "duration": DURATION, **settings_of(RunSettings)}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def keywords_of(*owners: type) -> Callable[[F], F]:
+    """Decorator of a function with the keywords of settings classes: its signature names them, and it has no others."""
+    hints = {name: hint for owner in owners for name, hint in get_type_hints(owner).items()}
+    defaults = {name: setting.default for owner in owners for name, setting in settings_of(owner).items()}
+
+    def decorated(function: F) -> F:
+        old = inspect.signature(function)
+        own = [p for p in old.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        new = [inspect.Parameter(n, keyword, default=defaults[n], annotation=hint) for n, hint in hints.items()]
+        known = {p.name for p in own} | set(hints)
+
+        @functools.wraps(function)
+        def called(*args: Any, **given: Any) -> Any:
+            for name in given:
+                if name not in known:
+                    raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
+            return function(*args, **given)
+
+        called.__signature__ = old.replace(parameters=[*own, *new])  # type: ignore[attr-defined]
+        return called  # type: ignore[return-value]
+
+    return decorated
+
+
+# ---- the record of a run
 
 
 @dataclass(frozen=True)
@@ -115,7 +303,7 @@ class Settings:
         return cls(**{**known, "law_options": tuple(sorted(options.items()))})
 
 
-# ---- the declaration of the fields: each check returns the value in its type, or raises ProblemError
+# ---- checks: each returns the value in its type, or raises ProblemError
 
 
 def _text(field: str, value: Any, what: str = "a name") -> str:
@@ -176,33 +364,22 @@ def _option(field: str, value: Any, level: int = 0) -> Any:
     return value
 
 
-def active_set_name(field: str, value: Any) -> str:
-    """One of ACTIVE_SETS; `field` names it in the ProblemError for any other value."""
-    if not isinstance(value, str) or value not in ACTIVE_SETS:
+def _one_of(field: str, value: Any, names: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in names:
         shown = repr(value) if isinstance(value, str) else value
-        raise ProblemError(field, shown, f"one of {', '.join(ACTIVE_SETS)}")
+        raise ProblemError(field, shown, f"one of {', '.join(names)}")
     return value
 
 
-def events_name(field: str, value: Any) -> str:
-    """One of EVENTS; `field` names it in the ProblemError for any other value."""
-    if not isinstance(value, str) or value not in EVENTS:
-        shown = repr(value) if isinstance(value, str) else value
-        raise ProblemError(field, shown, f"one of {', '.join(EVENTS)}")
-    return value
-
-
+KINDS = {NUMBER: _positive, NAME: _name, TOLERANCE: tolerance_number, FLAG: _flag, COUNT: _count}
 CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "law": _name,
+    "law": LAW.check,
     "law_options": _options,
-    "restitution_model": _optional(_name),
-    "friction_model": _optional(_name),
-    "stepper": _name,
-    "step": _positive,
     "steps": _count,
     "frame_every": _count,
-    "impulses": _flag,
-    "tolerance": _optional(tolerance_number),
-    "active_set": _optional(active_set_name),
-    "events": events_name,
+    **{
+        name: setting.check if name in ("step", "stepper", "impulses", "events") else _optional(setting.check)
+        for name, setting in settings_of(RunSettings).items()
+        if name in Settings.__dataclass_fields__
+    },
 }

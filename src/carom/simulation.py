@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -20,14 +20,16 @@ from .laws import Law
 from .scene.file import load_scene
 from .scene.model import Scene
 from .scene.numbers import scalar
-from .settings import MOST_STEPS, Settings, events_name, step_count
+from .settings import MOST_STEPS, RUN_SETTINGS, RunSettings, Settings, StepSettings, keywords_of, step_count
 from .solvers.threads import limited, most_threads
-from .stepping.events import SWEEP, EventLog, as_events, impact_rows
+from .stepping.events import REST_SWEEP, EventLog, as_events, impact_rows
 from .stepping.report import ContactImpulses, StepReport, Stretch, step_table
 from .stepwise import Simulation
 from .world import State, World
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .trajectory import Recorder, Trajectory
     from .trajectory.events import Events
 
@@ -129,33 +131,26 @@ class Engine(Protocol):
         """Arrays besides the state on which the next step depends."""
 
 
+@keywords_of(RunSettings)
 def simulate(
     scene: Scene | str | PathLike[str],
     law: str | Law | None = None,
     duration: float | None = None,
     output: str | PathLike[str] | None = None,
     *,
-    step: float | None = None,
-    stepper: str | None = None,
-    restitution_model: str | None = None,
-    friction_model: str | None = None,
-    tolerance: float | str | None = None,
-    active_set: str | None = None,
-    frame_rate: float | None = None,
-    impulses: bool = False,
-    events: str | None = None,
     on_impact: OnImpact | None = None,
     on_step: OnStep | None = None,
     start: State | None = None,
-    threads: int | None = None,
     progress: Tell | bool | None = None,
     overwrite: bool = False,
+    **told: Unpack[RunSettings],
 ) -> Trajectory:
     """Runs a scene and returns its trajectory, in memory or in the HDF5 file `output`.
 
     `scene` is a Scene, the name of a shipped one, or the path of a scene file, as on the command line.
 
-    Arguments that are None have the value of the scene. `tolerance` and `active_set` are as in `Simulation`.
+    Settings (`RunSettings`) that are None have the value of the scene. `tolerance` and `active_set` are as in
+    `Simulation`.
     `frame_rate` is in frames per unit of time. `threads` is the maximum number of threads; results are bitwise
     identical for any value. `start` is a state to begin with, in place of that of the scene at time 0; `duration` is
     the time of the end nevertheless. `progress` is called with a `Progress` about ten times per second; True shows a
@@ -182,27 +177,18 @@ def simulate(
     path = None if output is None else _output(fspath(output))
     if isinstance(progress, bool):
         progress = show_bar if progress else None
-    sim = Simulation(
-        scene,
-        law,
-        step=step,
-        stepper=stepper,
-        restitution_model=restitution_model,
-        friction_model=friction_model,
-        tolerance=tolerance,
-        active_set=active_set,
-    )
+    sim = Simulation(scene, law, **_of_steps(told))
     if start is not None:
         if start.life is not None:
             sim.allow_changes()
         sim.state = start
-    settings = _settings(sim, duration, frame_rate, recorded_events(events, impulses), impulses)
+    settings = _settings(sim, duration, told)
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
     callbacks = Callbacks.checked(on_impact, on_step)
-    if callbacks and sim.world.joints is None:
+    if callbacks:
         sim.allow_changes()
-    with _threads(threads):
+    with _threads(told.get("threads")):
         recorder = Recorder.create(path, scene, sim.world, sim.state, settings, overwrite=overwrite)
         loop = _Loop(sim.engine, sim.state, settings, recorder, progress, callbacks)
         return loop.run(first=True, partial=path is None)
@@ -274,16 +260,22 @@ def run_engine(
 
 def recorded_events(events: str | None, impulses: bool) -> str:
     """The setting `events` of a run, from the arguments of `simulate`."""
-    chosen = events_name("events", ("all" if impulses else "budget") if events is None else events)
+    given = ("all" if impulses else "budget") if events is None else events
+    chosen: str = RUN_SETTINGS["events"].check("events", given)
     if impulses and chosen != "all":
         raise ProblemError("events", chosen, "all, or nothing, with impulses")
     return chosen
 
 
-def _settings(
-    sim: Simulation, duration: float | None, frame_rate: float | None, events: str, impulses: bool
-) -> Settings:
-    h, scene = sim.time_step, sim.scene
+def _of_steps(told: RunSettings) -> StepSettings:
+    """The settings of each step among those of a run."""
+    of_steps = StepSettings.__annotations__
+    return cast(StepSettings, {name: value for name, value in told.items() if name in of_steps})
+
+
+def _settings(sim: Simulation, duration: float | None, told: RunSettings) -> Settings:
+    h, scene, frame_rate, impulses = sim.time_step, sim.scene, told.get("frame_rate"), told.get("impulses", False)
+    events = recorded_events(told.get("events"), impulses)
     span = scalar("duration", scene.duration if duration is None else duration, 0.0, above=True)
     rate = scalar("frame_rate", scene.frame_rate if frame_rate is None else frame_rate, 0.0, above=True)
     steps = step_count("duration", span, h)
@@ -392,11 +384,15 @@ class _Loop:
     def _steps(self) -> None:
         """Makes one step or several.
 
-        They end where events are looked through, so that these do not depend on where a run was resumed: every SWEEP
-        steps, and with `impulses` at the frames.
+        They end where events are looked through, so that these do not depend on where a run was resumed: every
+        REST_SWEEP steps, and with `impulses` at the frames.
         """
         every, last, first = self.settings.frame_every, self.settings.steps, self.state.step
-        most = min(SWEEP - first % SWEEP, last - first, every - first % every if self.settings.impulses else SWEEP)
+        most = min(
+            REST_SWEEP - first % REST_SWEEP,
+            last - first,
+            every - first % every if self.settings.impulses else REST_SWEEP,
+        )
         stretch = self.engine.stretch(self.state, 1 if self.callbacks.on_step is not None else most)
         states, rows = stretch.states, stretch.rows
         for state, row in zip(states, rows):
@@ -416,8 +412,7 @@ class _Loop:
         """Calls the functions of the user, and makes the changes that they want."""
         self.ended, wanted = self.callbacks.call(stretch)
         for change in wanted:
-            if not isinstance(self.engine, ChangingEngine):
-                raise ProblemError("change", "a body", "none in a scene with joints")
+            assert isinstance(self.engine, ChangingEngine)
             self.state = self.engine.change(self.state, change)
 
     def _keep_events(self, stretch: Stretch) -> None:
@@ -426,7 +421,7 @@ class _Loop:
         self.log.add(stretch)
         if self.settings.impulses and self.state.step % self.settings.frame_every == 0:
             self.log.sweep(self.state.step, everything=True)
-        if self.state.step % SWEEP == 0:
+        if self.state.step % REST_SWEEP == 0:
             self.ledger.held = self.log.used
         if self.log.rows:
             self.recorder.events(self.ledger.taken(self.log.taken()))

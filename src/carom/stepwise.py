@@ -20,7 +20,7 @@ from .laws import Law
 from .resolve.response import DEFAULT_TOLERANCE, Response
 from .scene.model import Scene, forces_of
 from .scene.numbers import scalar
-from .settings import WHOLE_STEP, Settings, step_count, tolerance_number
+from .settings import WHOLE_STEP, Settings, StepSettings, keywords_of, step_count, tolerance_number
 from .shown import counted
 from .stepping.events import as_events, step_events
 from .stepping.integrator import accelerations, prescribed
@@ -29,6 +29,8 @@ from .stepping.stepper import Stepper
 from .world import State, World
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .trajectory.events import Events
 
 OPTION_TYPES: dict[Any, Any] = {"bool": bool, "int": int, "float": int | float, "str": str}  # of laws
@@ -54,18 +56,15 @@ class Simulation:
     engine: Stepper | ChangingEngine
     _changes: np.ndarray | None = None  # rows of events of bodies that appeared or vanished before the last step
 
-    def __init__(
-        self,
-        scene: Scene,
-        law: str | Law | None = None,
-        *,
-        step: float | None = None,
-        stepper: str | None = None,
-        restitution_model: str | None = None,
-        friction_model: str | None = None,
-        tolerance: float | str | None = None,
-        active_set: str | None = None,
-    ) -> None:
+    @keywords_of(StepSettings)
+    def __init__(self, scene: Scene, law: str | Law | None = None, **told: Unpack[StepSettings]) -> None:
+        step, stepper, tolerance, active_set = (
+            told.get("step"),
+            told.get("stepper"),
+            told.get("tolerance"),
+            told.get("active_set"),
+        )
+        restitution_model, friction_model = told.get("restitution_model"), told.get("friction_model")
         given = None if tolerance is None else tolerance_number("tolerance", tolerance)
         _prepare_kernels(scene, law, stepper, friction_model)
         world, start = build(scene)
@@ -190,8 +189,6 @@ class Simulation:
         """Lets bodies appear and vanish in a scene that does not declare it; `add` and `remove` do so themselves."""
         if isinstance(self.engine, ChangingEngine):
             return
-        if self.world.joints is not None:
-            raise ProblemError("change", "a body", "none in a scene with joints")
         engine = self._changing()
         engine.stepper, self.engine = self.engine, engine
         self._state = replace(self._state, life=np.ones(self.world.count, np.int32))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from ..errors import ProblemError
-from ..settings import ACTIVE_SETS, EXACT, STEPPERS, TOLERANCE_WORDS, tolerance_number
+from ..settings import COUNT, EXACT, FLAG, LIST, NUMBER, RUN_SETTINGS, Setting, tolerance_number
 
 if TYPE_CHECKING:
     from ..laws import Law
@@ -38,49 +39,62 @@ def number_option(name: str, metavar: str, text: str) -> Any:
 
 
 RUN = typer.Argument(..., metavar="RUN.h5", help="A trajectory written by `carom run`.")
-LAW_HELP = "Impact law; `carom laws` lists them. FILE.py:CLASS takes one of your own."
+LAW_HELP = RUN_SETTINGS["law"].help
 SET = typer.Option(
     [],
     "--set",
     metavar="KEY=VALUE",
     help="Parameter of a scene, or place in a .toml file such as bodies.0.velocity=[1,0]; may be repeated.",
 )
-DURATION = number_option("--duration", "TIME", "Duration of the run in units of time.")
-STEP = number_option("--step", "TIME", "Time step.")
-FRAME_RATE = number_option("--frame-rate", "RATE", "Frames per unit of time.")
-STEPPER = typer.Option(None, "--stepper", metavar="NAME", help=f"One of {', '.join(STEPPERS)}.")
-TOLERANCE = typer.Option(
-    None,
-    "--tolerance",
-    metavar="SHARE",
-    help=f"Speed that a step may leave at its contacts, relative to the fastest there: {TOLERANCE_WORDS}.",
-)
-ACTIVE_SET = typer.Option(
-    None,
-    "--active-set",
-    metavar="NAME",
-    help=f"Contacts that the stepper synchronous resolves: {', '.join(ACTIVE_SETS)}.",
-)
 INTEGRATOR = typer.Option(None, "--integrator", metavar="NAME", help="Integrator of 3D rotations: dmv or split.")
-THREADS = typer.Option(
-    None,
-    "--threads",
-    parser=whole_number,
-    metavar="N",
-    help="Maximum number of threads. Results are bitwise identical for any value.",
-)
-RESTITUTION_MODEL = typer.Option(
-    None,
-    "--restitution-model",
-    metavar="NAME",
-    help="Meaning of the coefficient of restitution. Default: the first model of the law.",
-)
-FRICTION_MODEL = typer.Option(None, "--friction-model", metavar="NAME", help="How friction is solved.")
 JSON = typer.Option(False, "--json", help="Print JSON instead of tables.")
 HOST = typer.Option(
     "127.0.0.1", "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 admits other machines."
 )
 PORT_HELP = "Port; if it is in use, the next free one is taken."
+
+
+# ---- options that a declaration of settings names
+
+TYPES: dict[str, tuple[Any, Any]] = {
+    NUMBER: (float | None, number),
+    COUNT: (int | None, whole_number),
+    FLAG: (bool, None),
+    LIST: (list[str], None),
+}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def settings_options(
+    names: Sequence[str], after: str, declared: Mapping[str, Setting] = RUN_SETTINGS
+) -> Callable[[F], F]:
+    """Decorator of a command: options for these settings follow its parameter `after`, and are its other keywords."""
+
+    def decorated(command: F) -> F:
+        old, shown = inspect.signature(command, eval_str=True), []
+        for parameter in old.parameters.values():
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+                shown.append(parameter)
+            if parameter.name == after:
+                shown += [_option(name, declared[name], command) for name in names]
+        command.__signature__ = old.replace(parameters=shown)  # type: ignore[attr-defined]
+        return command
+
+    return decorated
+
+
+def _option(name: str, setting: Setting, command: Callable[..., Any]) -> inspect.Parameter:
+    flag = setting.flag or f"--{name.replace('_', '-')}"
+    kind, parser = TYPES.get(setting.kind, (str | None, None))
+    default = setting.default if setting.kind in (FLAG, LIST) or setting.shown else None
+    option = typer.Option(default, flag, parser=parser, metavar=setting.metavar, help=setting.help)
+    command.__annotations__[name] = kind
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option, annotation=kind)
+
+
+def told(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of options that `settings_options` made, as arguments of `simulate`."""
+    return {name: tolerance_of(value) if name == "tolerance" else value for name, value in settings.items()}
 
 
 def tolerance_of(text: str | None) -> float | None:

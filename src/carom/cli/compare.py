@@ -12,18 +12,12 @@ import typer
 
 from ..errors import ProblemError
 from .arguments import (
-    ACTIVE_SET,
-    DURATION,
-    FRAME_RATE,
     SET,
-    STEP,
-    STEPPER,
-    THREADS,
-    TOLERANCE,
     complete_scene,
     law_names,
     number_option,
-    tolerance_of,
+    settings_options,
+    told,
 )
 from .console import WIDE, as_json, out, remarks
 from .figure_formats import ALL, Formats, check_folder, formats_of
@@ -41,23 +35,19 @@ if TYPE_CHECKING:
 LAWS = "gr,qce,lcp,gauss_seidel,jacobi"
 
 
+@settings_options(("threads",), after="keep")
+@settings_options(("duration", "step", "stepper", "tolerance", "active_set", "frame_rate"), after="parameter")
 def compare(
     source: str = typer.Argument(..., metavar="SCENE|FILE", help="As for `carom run`.", autocompletion=complete_scene),
     laws: str = typer.Option(LAWS, "--laws", metavar="NAMES", help="Laws, separated by commas."),
     parameter: list[str] = SET,
-    duration: float | None = DURATION,
-    step: float | None = STEP,
-    stepper: str | None = STEPPER,
-    tolerance: str | None = TOLERANCE,
-    active_set: str | None = ACTIVE_SET,
-    frame_rate: float | None = FRAME_RATE,
     at: float | None = number_option("--at", "TIME", "Time of the pictures; default: that of the scene's view."),
     output: Path = typer.Option(Path("."), "-o", "--output", metavar="DIR", help="Folder for the files."),
     keep: bool = typer.Option(False, "--keep", help="Keep the runs as DIR/SCENE-LAW.h5."),
-    threads: int | None = THREADS,
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
     formats: Formats = ALL,
+    **settings: Any,
 ) -> None:
     """Run a scene under several laws: a table of results, and one figure with its numbers as CSV."""
     from .source import load
@@ -66,15 +56,7 @@ def compare(
     scene = load(source, parameter)
     check_folder(output)
     endings = formats_of(formats)
-    settings: dict[str, Any] = {
-        "duration": duration,
-        "step": step,
-        "stepper": stepper,
-        "tolerance": tolerance_of(tolerance),
-        "active_set": active_set,
-        "frame_rate": frame_rate,
-        "threads": threads,
-    }
+    settings = told(settings)
     from ..draw.style import written_as
 
     with written_as(endings):

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import ProblemError
 from ..files import write_text
-from .arguments import FRICTION_MODEL, LAW_HELP, RESTITUTION_MODEL, complete_law, law_named, law_with_options
+from .arguments import LAW_HELP, complete_law, law_named, law_with_options, settings_options
 from .arguments import number as number_
 from .console import WIDE, as_json, number, out, remarks, verdict
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FAILED = 1  # exit code
 
 
+@settings_options(("restitution_model", "friction_model"), after="friction")
 def resolve(
     file: Path = typer.Argument(
         ...,
@@ -49,13 +50,12 @@ def resolve(
         metavar="MU",
         help="Coefficient for all contacts, in place of those in the file.",
     ),
-    restitution_model: str | None = RESTITUTION_MODEL,
-    friction_model: str | None = FRICTION_MODEL,
     as_json_: bool = typer.Option(False, "--json", help="Print the solution as JSON."),
     output: Path | None = typer.Option(None, "-o", "--output", metavar="FILE", help="Write the JSON to FILE."),
     rows: int = typer.Option(
         20, "--rows", min=1, metavar="N", help="Maximum number of bodies and contacts that are printed."
     ),
+    **models: str | None,
 ) -> None:
     """Solve the impact problem in FILE: velocities, impulses, separation speeds, and an audit of the solution.
 
@@ -66,7 +66,7 @@ def resolve(
     if output is not None and not output.parent.is_dir():
         raise ProblemError("--output", str(output), "a name in a folder that exists")
     problem = _changed(_read(file), restitution, friction)
-    solution = _solve(problem, law, option, restitution_model, friction_model)
+    solution = _solve(problem, law, option, **models)
     text = as_json(solution.to_dict())
     if output is not None:
         write_text(output, text + "\n")

@@ -12,22 +12,14 @@ import typer
 
 from ..errors import ProblemError
 from .arguments import (
-    ACTIVE_SET,
-    DURATION,
-    FRAME_RATE,
-    FRICTION_MODEL,
     INTEGRATOR,
     LAW_HELP,
-    RESTITUTION_MODEL,
     SET,
-    STEP,
-    STEPPER,
-    THREADS,
-    TOLERANCE,
     complete_law,
     complete_scene,
     number_option,
-    tolerance_of,
+    settings_options,
+    told,
 )
 from .console import as_json, out, remarks
 
@@ -54,6 +46,13 @@ class Start:
     at: float | None
 
 
+BEFORE, AFTER = ("duration", "step", "stepper", "tolerance", "active_set"), ("frame_rate", "impulses", "events")
+MODELS = ("restitution_model", "friction_model")
+
+
+@settings_options(("threads",), after="at")
+@settings_options((*AFTER, *MODELS), after="integrator")
+@settings_options(BEFORE, after="parameter")
 def run(
     source: str | None = typer.Argument(
         None,
@@ -66,21 +65,7 @@ def run(
         [], "--law-option", metavar="KEY=VALUE", help="Option of the law; may be repeated."
     ),
     parameter: list[str] = SET,
-    duration: float | None = DURATION,
-    step: float | None = STEP,
-    stepper: str | None = STEPPER,
-    tolerance: str | None = TOLERANCE,
-    active_set: str | None = ACTIVE_SET,
     integrator: str | None = INTEGRATOR,
-    frame_rate: float | None = FRAME_RATE,
-    impulses: bool = typer.Option(
-        False, "--impulses", help="Record all events, with periods of rest that end at each frame."
-    ),
-    events: str | None = typer.Option(
-        None, "--events", metavar="budget|all|none", help="Which events are recorded; default: budget."
-    ),
-    restitution_model: str | None = RESTITUTION_MODEL,
-    friction_model: str | None = FRICTION_MODEL,
     output: Path | None = typer.Option(
         None, "-o", "--output", metavar="RUN.h5", help="Default: SCENE-LAW.h5, with a number if that file exists."
     ),
@@ -92,24 +77,13 @@ def run(
         None, "--from", metavar="RUN.h5", help="Start a new run from a state of this one, with --law, --set and so on."
     ),
     at: float | None = number_option("--at", "TIME", "Time of that state; the nearest frame counts. Default: the end."),
-    threads: int | None = THREADS,
     view: bool = typer.Option(False, "--view", help="Show the run in the browser while it is computed."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print neither progress nor table."),
     json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
+    **settings: Any,
 ) -> None:
     """Run a scene under a law and record it in one file. Defaults are those of the scene."""
-    settings: dict[str, Any] = {
-        "duration": duration,
-        "step": step,
-        "stepper": stepper,
-        "tolerance": tolerance_of(tolerance),
-        "active_set": active_set,
-        "frame_rate": frame_rate,
-        "restitution_model": restitution_model,
-        "friction_model": friction_model,
-        "impulses": impulses,
-        "events": events,
-    }
+    settings = told(settings)
     display = Display(view, quiet, json)
     if resume is not None:
         given: dict[str, Any] = {
@@ -121,14 +95,14 @@ def run(
             "--output": output,
             "--from": source_run,
         }
-        fixed = {name: value for name, value in settings.items() if name != "duration"}
+        fixed = {name: value for name, value in settings.items() if name not in ("duration", "threads")}
         given |= {f"--{name.replace('_', '-')}": value for name, value in fixed.items()} | {"--overwrite": overwrite}
-        _resume(resume, [name for name, value in given.items() if value], duration, threads, display)
+        _resume(resume, [name for name, value in given.items() if value], settings, display)
         return
     if source_run is not None:
         if source is not None or integrator is not None:
             raise ProblemError("--from", source or "--integrator as well", "the file alone, which contains its scene")
-        settings |= {"threads": threads, "overwrite": overwrite}
+        settings["overwrite"] = overwrite
         _branch(Start(source_run, at), law, law_option, parameter, output, settings, display)
         return
     if at is not None:
@@ -145,7 +119,7 @@ def run(
     def work(tell: Any) -> Trajectory:
         from ..simulation import simulate
 
-        return simulate(scene, chosen, output=path, threads=threads, overwrite=overwrite, progress=tell, **settings)
+        return simulate(scene, chosen, output=path, overwrite=overwrite, progress=tell, **settings)
 
     _carry_out(work, f"{scene.name}, {chosen.name}", path, display)
 
@@ -187,7 +161,7 @@ def _branch(
     _carry_out(work, f"{name}, {used}", path, display)
 
 
-def _resume(path: Path, given: list[str], duration: float | None, threads: int | None, display: Display) -> None:
+def _resume(path: Path, given: list[str], settings: dict[str, Any], display: Display) -> None:
     """Continues the run of a file; `given` names the options that --resume excludes."""
     if given:
         wanted = "the file, and --duration to extend it: its other settings cannot change"
@@ -199,7 +173,7 @@ def _resume(path: Path, given: list[str], duration: float | None, threads: int |
         title, after = f"{before.name}, {before.law}", before.last.step
 
     def work(tell: Any) -> Trajectory:
-        return resume(path, duration=duration, threads=threads, progress=tell)
+        return resume(path, duration=settings["duration"], threads=settings["threads"], progress=tell)
 
     _carry_out(work, title, path, display, after)
 

@@ -12,13 +12,15 @@ import typer
 
 from ..errors import ProblemError
 from ..files import write_text
-from .arguments import number_option, whole_number
+from ..settings import CollapseSettings, settings_of
+from .arguments import number_option, settings_options, whole_number
 from .console import as_json, out, remarks
 
 if TYPE_CHECKING:
     from ..towers import Tower
 
 STEPS, STEP = 1000, 0.01  # defaults of `carom tower collapse`
+COLLAPSE_OPTIONS = ("lengths", "coordinates", "bracing", "penalty", "edges", "passes")
 STARTER = """\
 # A tower of bricks without friction. (x, y) is a brick's center, the ground is y = 0.
 # Numbers are read as doubles; text such as "1/6" is exact.
@@ -172,6 +174,7 @@ def draw(
 
 
 @tower.command(epilog="Example: carom tower collapse diamond-5 -o diamond.h5")
+@settings_options(COLLAPSE_OPTIONS, after="method", declared=settings_of(CollapseSettings))
 def collapse(
     source: str = SOURCE,
     steps: int | None = typer.Option(
@@ -179,22 +182,6 @@ def collapse(
     ),
     step: float | None = number_option("--step", "TIME", f"Length of a time step; default {STEP}."),
     method: str = typer.Option("position", "--method", metavar="NAME", help="position or acceleration."),
-    lengths: str | None = typer.Option(
-        None, "--lengths", metavar="NAME", help="Length constraint of the bars: original, previous or penalty."
-    ),
-    coordinates: str | None = typer.Option(
-        None, "--coordinates", metavar="NAME", help="reduced (three per brick) or framework (bars and joints)."
-    ),
-    bracing: str | None = typer.Option(
-        None, "--bracing", metavar="NAME", help="Bars of the framework: minimal, braced or overbraced."
-    ),
-    penalty: float | None = number_option("--penalty", "WEIGHT", "Weight of the bars with --lengths penalty."),
-    edges: str | None = typer.Option(
-        None, "--edges", metavar="NAME", help="Separating edge of a pair of bricks: separating, or paper (section 8.5)."
-    ),
-    passes: int | None = typer.Option(
-        None, "--passes", parser=whole_number, metavar="N", help="Programs per step at most; 1 as in the paper."
-    ),
     mass_model: str | None = MASS_MODEL,
     frame_every: int | None = typer.Option(
         None, "--frame-every", parser=whole_number, metavar="N", help="Record every N-th step; default: every step."
@@ -205,6 +192,7 @@ def collapse(
     overwrite: bool = OVERWRITE,
     quiet: bool = QUIET,
     json: bool = typer.Option(False, "--json", help="Print the summary as JSON."),
+    **told: Any,
 ) -> None:
     """Simulate the collapse of a tower by Gauss' principle of least constraint. Writes a run like `carom run`."""
     falling = tower_from(source, mass_model)
@@ -213,13 +201,14 @@ def collapse(
     path = default_output(falling.name, "collapse", overwrite) if output is None else output
     if path.suffix not in (".h5", ".hdf5"):
         raise ProblemError("--output", str(path), "a name that ends in .h5")
-    options: dict[str, Any] = {"lengths": lengths, "coordinates": coordinates, "frame_every": frame_every}
-    options |= {"bracing": bracing, "penalty": penalty, "edges": edges, "passes": passes}
-    if penalty is not None and lengths != "penalty":
-        raise ProblemError("--penalty", penalty, "--lengths penalty as well: other bars have no weight")
-    if bracing is not None and coordinates != "framework" and lengths != "penalty":
-        raise ProblemError("--bracing", bracing, "--coordinates framework as well: reduced coordinates have no bars")
-    options = {name: value for name, value in options.items() if value is not None}
+    given = {**told, "frame_every": frame_every}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    penalized = options.get("lengths") == "penalty"
+    if "penalty" in options and not penalized:
+        raise ProblemError("--penalty", options["penalty"], "--lengths penalty as well: other bars have no weight")
+    if "bracing" in options and options.get("coordinates") != "framework" and not penalized:
+        wanted = "--coordinates framework as well: reduced coordinates have no bars"
+        raise ProblemError("--bracing", options["bracing"], wanted)
     options |= {"steps": STEPS if steps is None else steps, "step": STEP if step is None else step, "method": method}
     facts = _run_collapse(falling, options, path, overwrite, quiet)
     if json:

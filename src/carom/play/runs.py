@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .. import laws
 from ..analysis.checks import Check, check_run
 from ..draw.colors import DEFAULT_MAP, MAPS, PALETTE, QUANTITIES, Quantity, common_limits, usual_quantity
+from ..draw.web_picture import picture
 from ..errors import ProblemError
 from ..resolve.response import DEFAULT_TOLERANCE
 from ..scene.model import Bodies, Scene
@@ -22,7 +23,6 @@ from ..scenes import SCENES
 from ..settings import EXACT_TOLERANCE, LARGEST_TOLERANCE, tolerance_number
 from ..simulation import Progress, simulate
 from ..trajectory import Trajectory
-from .pictures import picture
 from .sliders import FRICTION, RESTITUTION, Slider, at, checked, chosen_laws, mass, whole
 from .ticks import Tick, of_law
 
@@ -36,7 +36,7 @@ LEFT_OUT |= dict.fromkeys(
     ("granular_wave", "vibrated_layer", "repose", "cube_packing", "cross_packing", "rube_goldberg"), _LONG
 )
 
-LONGEST = 10.0  # units of time; shorter scenes keep their duration
+LONGEST_RUN = 10.0  # units of time; shorter scenes keep their duration
 STEPS = 20_000  # per run
 BODIES = 400  # per scene
 STEP_RANGE = 4.0  # factor by which the time step may differ from that of the scene
@@ -204,7 +204,7 @@ def _material_sliders(scene: Scene, there: set[str]) -> list[Slider]:
 
 def _time_sliders(scene: Scene) -> list[Slider]:
     """Sliders of duration, in hundredths of the longest, and of time step and tolerance, on logarithmic scales."""
-    longest = min(scene.duration, LONGEST)
+    longest = min(scene.duration, LONGEST_RUN)
     shown, h = _SHOWN.get(scene.name, longest), scene.step
     return [
         Slider("duration", "duration", 0.1 * longest, longest, shown, 0.01 * longest),

@@ -16,7 +16,8 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from ..errors import ProblemError
-from .checks import GIVEN, NOTHING, Check, Fault, Refused, Schema, Where, refuse, suggestion
+from ..settings import Setting
+from .checks import GIVEN, NOTHING, Check, Fault, Refused, Schema, Where, check_of, refuse, suggestion
 
 ONLY_2D, ONLY_3D = 2, 3  # in an annotation: the field exists in this dimension only
 OTHER_DIMENSION = {2: "the scene is 2D (dimension = 3 makes it 3D)", 3: "the scene is 3D"}
@@ -49,6 +50,7 @@ def fields_of(owner: type) -> dict[str, Field]:
         hints, found = get_type_hints(owner, include_extras=True), {}
         for field in dataclasses.fields(owner):
             notes = getattr(hints[field.name], "__metadata__", ())
+            notes = [part for note in notes for part in _parts(note)]
             check = next((note for note in notes if isinstance(note, Check)), None)
             if check is None:
                 continue
@@ -58,6 +60,11 @@ def fields_of(owner: type) -> dict[str, Field]:
             found[field.name] = Field(check, NEEDED if default is MISSING else default, about, only)
         _FIELDS[owner] = found
     return _FIELDS[owner]
+
+
+def _parts(note: Any) -> tuple[Any, ...]:
+    """Check and description of a setting of runs; other notes as they are."""
+    return (check_of(note), note.about) if isinstance(note, Setting) else (note,)
 
 
 def read_fields(data: Any, fields: Fields, where: Where) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
-from ..settings import ACTIVE_SETS, STEPPERS
+from ..settings import RUN_SETTINGS, STEPPERS
 from ..shown import Shown, counted
 from ..solvers.rows import Floats
 from .boundaries import Boundary, Periodic, Vector
@@ -28,7 +28,6 @@ from .checks import (
     RESTITUTION,
     SPINS,
     TEXT,
-    TOLERANCE,
     Choice,
     Refused,
     Where,
@@ -42,8 +41,6 @@ from .symmetry import Symmetry
 FREE = None  # the motion of a body that impulses move
 INTEGRATORS = ("dmv", "split")
 COEFFICIENTS = ("restitution", "friction", "rolling_friction", "torsional_friction")  # of materials and their pairs
-ACTIVE_SET_ABOUT = "contacts that the stepper synchronous resolves: of the end of the step, crossing (3D), or swept"
-TOLERANCE_ABOUT = "speed that the impulses of a step may leave, relative to the fastest approach or slip before them"
 ROLLING_ABOUT = "a length: largest torque against rolling over the normal force, at rest"
 TORSIONAL_ABOUT = "a length: largest torque against spinning about the normal over the normal force, at rest"
 RESTITUTION_ABOUT = "0 to 1; or [[speed, coefficient], ...] over the speed of approach"
@@ -129,16 +126,16 @@ class Scene(Shown):
     linear_drag: Annotated[float, NOT_NEGATIVE, "force against the velocity over the speed"] = 0.0
     quadratic_drag: Annotated[float, NOT_NEGATIVE, "force against the velocity over the square of the speed"] = 0.0
     sliding_deceleration: Annotated[float, NOT_NEGATIVE, CLOTH_ABOUT, ONLY_2D] = 0.0
-    step: Annotated[float, POSITIVE, "time step"] = 0.01
-    duration: Annotated[float, POSITIVE] = 10.0
-    frame_rate: Annotated[float, POSITIVE, "frames per unit of time"] = 50.0
+    step: Annotated[float, RUN_SETTINGS["step"]] = 0.01
+    duration: Annotated[float, RUN_SETTINGS["duration"]] = 10.0
+    frame_rate: Annotated[float, RUN_SETTINGS["frame_rate"]] = 50.0
     stepper: Annotated[str, Choice(STEPPERS)] = "drift_safe"
     integrator: Annotated[str, Choice(INTEGRATORS), "of rotation: Discrete Moser-Veselov or split", ONLY_3D] = "dmv"
-    law: Annotated[str, TEXT] = "gr"
-    restitution_model: Annotated[str | None, TEXT] = None
-    friction_model: Annotated[str | None, TEXT] = None
-    tolerance: Annotated[float | str | None, TOLERANCE, TOLERANCE_ABOUT] = None  # None: the default of the library
-    active_set: Annotated[str | None, Choice(ACTIVE_SETS), ACTIVE_SET_ABOUT] = None  # None: the default of the stepper
+    law: Annotated[str, RUN_SETTINGS["law"]] = "gr"
+    restitution_model: Annotated[str | None, RUN_SETTINGS["restitution_model"]] = None
+    friction_model: Annotated[str | None, RUN_SETTINGS["friction_model"]] = None
+    tolerance: Annotated[float | str | None, RUN_SETTINGS["tolerance"]] = None  # None: the default of the library
+    active_set: Annotated[str | None, RUN_SETTINGS["active_set"]] = None  # None: the default of the stepper
     description: Annotated[str, TEXT] = ""
     joints: Sequence[Joint] = ()
     sources: Sequence[Source] = ()

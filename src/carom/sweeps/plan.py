@@ -18,18 +18,15 @@ from ..kernels.families import families_of_run
 from ..laws.own import fingerprint, is_file, law_named
 from ..resolve.response import Response
 from ..scene.model import Scene
-from ..scene.numbers import scalar
-from ..settings import STEPPERS, active_set_name, tolerance_number
+from ..settings import RUN_SETTINGS, STEPPERS
 from .measures import Column, measures_of
 from .source import Source, source_of
 
 MODES = ("grid", "list", "random")
-SETTINGS = (
-    "duration", "step", "stepper", "restitution_model", "friction_model", "tolerance", "active_set", "frame_rate",
-)  # fmt: skip
+SETTINGS = tuple(name for name, setting in RUN_SETTINGS.items() if setting.axis)
 RANGE = ("from", "to", "count", "scale")
 SCALES = ("linear", "log")
-LARGEST = 100_000  # runs of one sweep
+LARGEST_PLAN = 100_000  # runs of one sweep
 Values = Mapping[str, Any]
 
 
@@ -166,8 +163,8 @@ def _range(field: str, given: Mapping[str, Any], mode: str) -> Any:
             raise ProblemError(f"{field}.count", given["count"], "nothing: [sweep] samples gives the number of runs")
         return {"from": low, "to": high, "scale": scale}
     count = given.get("count")
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= LARGEST:
-        raise ProblemError(f"{field}.count", count, f"a whole number from 1 to {LARGEST:,}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= LARGEST_PLAN:
+        raise ProblemError(f"{field}.count", count, f"a whole number from 1 to {LARGEST_PLAN:,}")
     space = np.geomspace if scale == "log" else np.linspace
     return space(low, high, count).tolist()
 
@@ -213,8 +210,8 @@ def _combinations(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _drawn(plan: Plan, axes: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
-    if isinstance(plan.samples, bool) or not isinstance(plan.samples, int) or not 1 <= plan.samples <= LARGEST:
-        raise ProblemError("samples", plan.samples, f"a whole number from 1 to {LARGEST:,}")
+    if isinstance(plan.samples, bool) or not isinstance(plan.samples, int) or not 1 <= plan.samples <= LARGEST_PLAN:
+        raise ProblemError("samples", plan.samples, f"a whole number from 1 to {LARGEST_PLAN:,}")
     if isinstance(plan.seed, bool) or not isinstance(plan.seed, int) or plan.seed < 0:
         raise ProblemError("seed", plan.seed, "a whole number from 0 up")
     chance = np.random.default_rng(plan.seed)
@@ -288,8 +285,8 @@ def _cases(
                 column.check(scene)
             for name in names:
                 law = scene.law if name is None else name
-                if len(cases) == LARGEST:
-                    raise ProblemError("sweep", "too many combinations", f"at most {LARGEST:,} runs")
+                if len(cases) == LARGEST_PLAN:
+                    raise ProblemError("sweep", "too many combinations", f"at most {LARGEST_PLAN:,} runs")
                 key = json.dumps([law, options, settings])
                 if key not in checked:
                     checked.add(key)
@@ -313,13 +310,9 @@ def _split(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict
 def _check_run(law: str, options: dict[str, Any], settings: dict[str, Any], scene: Scene) -> None:
     """What `simulate` checks of law and settings."""
     made = laws.make(law, **options)
-    for name in ("duration", "step", "frame_rate"):
-        if name in settings:
-            scalar(f"settings.{name}", settings[name], 0.0, above=True)
-    if "tolerance" in settings:
-        tolerance_number("settings.tolerance", settings["tolerance"])
-    if "active_set" in settings:
-        active_set_name("settings.active_set", settings["active_set"])
+    models = ("restitution_model", "friction_model", "stepper")  # names that programs may add
+    for name in (name for name in SETTINGS if name in settings and name not in models):
+        RUN_SETTINGS[name].check(f"settings.{name}", settings[name])
     if settings.get("stepper", STEPPERS[0]) not in STEPPERS:
         raise ProblemError.unknown("stepper", settings["stepper"], STEPPERS)
     step = settings.get("step", scene.step)

@@ -15,12 +15,10 @@ import numpy as np
 from ..errors import ProblemError
 from ..files import module_of, read_file
 from ..scene.model import Scene
+from ..settings import RUN_SETTINGS
 
 # Fields of a Scene that are settings of a run or its law: a sweep varies them there.
-OF_RUNS = (
-    "law", "step", "duration", "frame_rate", "stepper", "restitution_model", "friction_model", "tolerance",
-    "active_set",
-)  # fmt: skip
+OF_RUNS = tuple(name for name, setting in RUN_SETTINGS.items() if setting.in_scene)
 
 
 @dataclass(frozen=True)

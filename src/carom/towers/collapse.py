@@ -14,7 +14,7 @@ from ..kernels import prepare
 from ..scene.numbers import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
-from ..settings import MOST_STEPS, Settings
+from ..settings import MOST_STEPS, CollapseSettings, Settings, keywords_of
 from ..simulation import Progress, Tell, run_engine
 from ..solvers.rows import Floats
 from .checks import count, file_path, flag, shown
@@ -23,6 +23,8 @@ from .loop import LoopOptions, loop_options
 from .symmetry import mirror_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..trajectory import Trajectory
     from .tower import Tower
 
@@ -32,6 +34,7 @@ LEAST_MOTION, MOST_MOTION = 1e-15, 1e6  # of a brick per step, in shortest sides
 MOST_FALL = 10.0  # free fall per step, in shortest sides: with more, bricks pass each other within a step
 
 
+@keywords_of(CollapseSettings)
 def collapse(
     tower: Tower,
     steps: int = 1000,
@@ -39,20 +42,12 @@ def collapse(
     method: str = "position",
     output: str | PathLike[str] | None = None,
     *,
-    lengths: str = "original",
-    sides: str = "plain",
-    passes: int | None = None,
-    coordinates: str | None = None,
-    bracing: str = "braced",
-    penalty: float = 100.0,
-    edges: str = "separating",
-    feedback: bool = True,
-    keep_symmetry: bool = True,
     velocity: Any = None,
     impulses: bool = False,
     frame_every: int = 1,
     progress: Tell | None = None,
     overwrite: bool = False,
+    **told: Unpack[CollapseSettings],
 ) -> Trajectory:
     """Integrates the collapse by the position loop (Fig. 7) or the acceleration loop (Fig. 6); impacts are inelastic.
 
@@ -65,16 +60,7 @@ def collapse(
     velocity: (n, 3) initial (vx, vy, spin) of the bricks, default at rest. output: an HDF5 file, or None to keep the
     trajectory in memory.
     """
-    words = {
-        "method": method,
-        "lengths": lengths,
-        "sides": sides,
-        "coordinates": coordinates,
-        "bracing": bracing,
-        "edges": edges,
-    }
-    flags = {"feedback": feedback, "keep_symmetry": keep_symmetry}
-    options = loop_options(step, passes, penalty, words, flags)
+    options = loop_options(step, method, told)
     settings = Settings(
         law="gauss",
         law_options=tuple(sorted((k, v) for k, v in vars(options).items() if k not in ("step", "method"))),

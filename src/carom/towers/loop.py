@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..settings import FLAG, CollapseSettings, settings_of
 from ..solvers.rows import Floats, Ints
 from .checks import choice, count, flag, positive_number
 from .contacts import contact_table
@@ -59,8 +60,11 @@ class LoopOptions:
     keep_symmetry: bool = True
 
 
-def loop_options(step: Any, passes: Any, penalty: Any, words: dict[str, Any], flags: dict[str, Any]) -> LoopOptions:
-    """Validates the options of a collapse; `words` are those of CHOICES, `flags` are truth values."""
+def loop_options(step: Any, method: Any, told: CollapseSettings) -> LoopOptions:
+    """Validates the options of a collapse."""
+    declared = settings_of(CollapseSettings)
+    given: dict[str, Any] = {"method": method, **{name: s.default for name, s in declared.items()}, **told}
+    words, passes = {name: given[name] for name in CHOICES}, given["passes"]
     h = float(positive_number("step", step))
     lengths = choice("lengths", words["lengths"], CHOICES["lengths"])
     if words["coordinates"] is None:
@@ -74,8 +78,8 @@ def loop_options(step: Any, passes: Any, penalty: Any, words: dict[str, Any], fl
     if lengths == "penalty" and (words["coordinates"] != "framework" or words["method"] != "position"):
         wanted = "coordinates='framework' and method='position': reduced coordinates have no bars"
         raise ProblemError("lengths", lengths, wanted)
-    weight = float(positive_number("penalty", penalty))
-    checked: dict[str, Any] = {name: flag(name, value) for name, value in flags.items()}
+    weight = float(positive_number("penalty", given["penalty"]))
+    checked: dict[str, Any] = {name: flag(name, given[name]) for name, s in declared.items() if s.kind == FLAG}
     return LoopOptions(h, **words, passes=many, penalty=weight, **checked)
 
 
