@@ -43,7 +43,7 @@ help: ## print this list
 
 # Kernels are compiled while packages are installed, which takes one processor: they need the packages of FOR_KERNELS
 # alone. $(1) are the families of kernels, none for all, $(2) what is installed meanwhile.
-FOR_KERNELS := $(shell grep -oE '"(numpy|scipy|numba|matplotlib)[<>=][^"]*"' pyproject.toml)
+FOR_KERNELS := $(shell grep -oE '"(numpy|scipy|numba|matplotlib|h5py|tomli-w)[<>=][^"]*"' pyproject.toml)
 WARM_UP := PYTHONPATH=src $(BIN)/python -m carom.kernels.warmup
 READY = $(WARM_UP) $(1) & compiling=$$!; \
 	$(MAKE) -s --no-print-directory $(2) || { kill $$compiling; exit 1; }; \
@@ -56,19 +56,19 @@ demo: $(VENV)/.for-kernels ## Newton's cradle under every law, a pool break unde
 	@$(BIN)/carom demo -o out
 
 # Tests are collected while kernels are compiled; the first one waits for the stamp of these. $(1) are variables and
-# $(2) arguments of pytest. Options of tests/processes.py need the "=": before pytest knows them, it takes a word that
-# stands alone for a path, and if that exists already (the stamp, with kernels from the cache), it looks for conftest.py
-# beside it only and never finds the one that declares the options.
+# $(2) arguments of pytest, $(3) is the extra with the packages of the tests. Options of tests/processes.py need the "=":
+# before pytest knows them, it takes a word that stands alone for a path, and if that exists already (the stamp, with
+# kernels from the cache), it looks for conftest.py beside it only and never finds the one that declares the options.
 RUN_TESTS = rm -f $(VENV)/.compiled; \
 	( trap 'kill $$!' TERM; $(WARM_UP) & wait $$!; touch $(VENV)/.compiled ) & compiling=$$!; \
-	$(MAKE) -s --no-print-directory $(VENV)/.installed-test $(VENV)/.browser || { kill $$compiling; exit 1; }; \
+	$(MAKE) -s --no-print-directory $(VENV)/.installed-$(3) $(VENV)/.browser || { kill $$compiling; exit 1; }; \
 	$(1) $(BIN)/python -m pytest $(PARALLEL) --after=$(VENV)/.compiled $(2) $(ARGS)
 
 test: $(VENV)/.for-kernels ## the test suite without its long part
-	@$(call RUN_TESTS,,-m "not long")
+	@$(call RUN_TESTS,,-m "not long",test)
 
 test-long: $(VENV)/.for-kernels ## the whole test suite
-	@$(call RUN_TESTS,HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long},)
+	@$(call RUN_TESTS,HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long},,test-long)
 
 fuzz: $(VENV)/.installed-test ## random cases against the library, minutes; ARGS="NAME --count 1000 --seed 7"
 	@$(BIN)/carom warmup

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from carom.laws.gr import reflections
+from carom.laws.gr import ELASTIC_STRETCH, reflections
 from carom.laws.qce import passes
 from carom.problem.contacts import Contacts
 from carom.solvers.rows import rows_from_csr
@@ -42,7 +42,9 @@ def run() -> list[Row]:
     for path in files:
         contacts = load(path)
         arguments = (contacts.rows, contacts.velocity, TOLERANCE, 100000)
-        mine, (_, x, count, left, residual) = best_time(lambda args=arguments: reflections(*args), 7)
+        elastic = (*arguments[:2], np.full(contacts.count, ELASTIC_STRETCH), *arguments[2:])
+        mine, (_, x, end) = best_time(lambda args=elastic: reflections(*args), 7)
+        count, left, residual = end.iterations, end.violators, end.worst
         other = min((reflect_with_piqp(contacts, TOLERANCE) for _ in range(3)), key=lambda o: o.total)
         weighted = (*arguments[:2], contacts.shares, *arguments[2:])
         qce, answer = best_time(lambda args=weighted: passes(*args), 5)

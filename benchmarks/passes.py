@@ -32,16 +32,21 @@ TRACE = "--trace"
 
 
 def traced(scene: str, steps: int) -> dict[str, int]:
-    """Files, functions and changes of file of the longest way that a step takes; kernels must be uncompiled."""
+    """Files, functions and changes of file of the longest way that a step takes; kernels must be uncompiled.
+
+    What runs while a module is imported, which steps do late, is no part of the way.
+    """
     sim = carom.Simulation(make_scene(scene))
     longest = {"files": 0, "functions": 0, "changes": 0}
     functions: set[tuple[str, str, int]] = set()
-    changes, last = 0, ""
+    changes, last, imports = 0, "", 0
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal changes, last
+        nonlocal changes, last, imports
         name = frame.f_code.co_filename
-        if event == "call" and name.startswith(str(PACKAGE)):
+        if frame.f_code.co_name == "<module>" and event in ("call", "return"):
+            imports += 1 if event == "call" else -1
+        elif event == "call" and imports == 0 and name.startswith(str(PACKAGE)):
             functions.add((name, frame.f_code.co_name, frame.f_code.co_firstlineno))
             changes, last = changes + int(name != last), name
 

@@ -99,7 +99,8 @@ def _momentum(m: Measured) -> str | None:
     change = m.mass @ (m.after - m.before)
     pushed = m.jacobian.T @ m.normal + m.tangents.T @ m.tangent.ravel()
     # Large impulses of nearly opposite contacts cancel: what is left of them has the rounding errors of the large ones.
-    size = max(np.abs(m.mass @ m.before).max(), (np.abs(m.jacobian).T @ np.abs(m.normal)).max())
+    given = np.abs(m.jacobian).T @ np.abs(m.normal) + np.abs(m.tangents).T @ np.abs(m.tangent).ravel()
+    size = max(np.abs(m.mass @ m.before).max(), given.max())
     error = np.abs(change - pushed).max()
     return f"momentum: error {float(error / size):.1e}" if error > BALANCE * size else None
 

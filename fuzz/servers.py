@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from carom.play import open_server
-from carom.play.server import CONNECTIONS, LARGEST, PAGE, PlayServer
+from carom.play.server import CONNECTIONS, LARGEST_REQUEST, PAGE, PlayServer
 
 from .campaign import Campaign
 from .mutations import NASTY_NUMBERS, chosen, damaged_bytes, damaged_text, damaged_tree
@@ -115,7 +115,7 @@ def _body(rng: np.random.Generator) -> Case:
 def _header(rng: np.random.Generator) -> Case:
     """Headers that lie about the body, and bodies beyond the limit."""
     path, request = chosen(rng, BODIES)
-    body = json.dumps(request).encode() + b" " * int(chosen(rng, (0, 0, LARGEST, 1_000_000)))
+    body = json.dumps(request).encode() + b" " * int(chosen(rng, (0, 0, LARGEST_REQUEST, 1_000_000)))
     headers = _headers(body)
     kind = int(rng.integers(5))
     if kind == 0:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 
 # Before NumPy and Numba load. Two threads even on one processor, so that tests can compare one with two; BLAS
 # keeps to one, so that its sums do not depend on the machine.
@@ -9,6 +10,9 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 for _blas in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_blas, "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+# A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402

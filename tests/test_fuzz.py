@@ -41,9 +41,15 @@ ONCE_FAILED = [
     ("simulations", 90128, 1883),  # the same at a speed of 300
     ("simulations", 51212, 346),  # a slow body sank into a thin plate, which was tested for fast bodies only
     ("piles", 51214, 839),  # impacts were put off to the last one of their island: a gain of 1e-6
-    ("piles", 270303, 358),  # a loss was spent on lifting twice, after a removal of overlap had parted the island: 4e-10
+    # A loss was spent on lifting twice, after a removal of overlap had parted the island: 4e-10.
+    pytest.param("piles", 270303, 358, marks=pytest.mark.long),
     ("piles", 270303, 516),  # impulses of 1e5 cancel: errors of speeds in the last digits, times these, gained 2e-11
     ("problems", 41102, 2355),  # impulses of 1e7 cancel, and rounding left a residual of 1.4e-8 that was not measured
+    ("problems", 51211, 22956),  # two clamped fronts of 48 contacts reflect each other 2,000 times: 24 CPU s
+    # A normal of 1e-21 beside a tangent of 1: friction impulses are a scale of momentum too.
+    ("problems", 27182, 10726),
+    # time_of_impact that went on to rest: tables of two widths met in a removal of overlap, ValueError.
+    ("walls", 5, 4),
     ("simulations", 41109, 67),  # one body of three that held each other was released alone: a gain of 5e-8
 ]
 

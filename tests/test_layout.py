@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,8 @@ ALLOWED = {
     "problem": _GEOMETRY | {"derivatives"},
     "scenes": {"errors", "geometry", "solvers", "scene"},
     "stepping": _RESOLVE | {"settings"},
-    "trajectory": _GEOMETRY | {"build", "settings", "stepping", ""},  # the version, for the record
+    # The version, for the record. A trajectory asks for its derivatives.
+    "trajectory": _GEOMETRY | {"build", "settings", "stepping", "sensitivities", ""},
     "changing": _RESOLVE | {"stepping"},  # which bodies are present: around a stepper, below the loops
     "stepwise": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory"},
     "simulation": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory", "stepwise"},
@@ -51,7 +53,7 @@ ALLOWED = {
     "catalogue": _CORE,
     "friction": _LAWS,
     "resolve": _LAWS | {"friction", "settings"},
-    "derivatives": _RESOLVE,
+    "derivatives": _RESOLVE | {"settings"},
     "autodiff": _RESOLVE | {"derivatives"},
     "sensitivities": _RUN | {"derivatives", "draw.style"},  # runs, their derivatives, and fits of them to data
     "analysis": _STUDY,
@@ -92,11 +94,19 @@ def part_of(module: str) -> str:
     return pieces[1] if len(pieces) > 1 else ""
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements in a part of a program: expressions, which are most of it, contain none."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from statements(child)
+
+
 def imported(source: str, module: str, is_package: bool, known: set[str]) -> set[str]:
     """The parts of carom that `source` imports, at whatever depth and in whatever form."""
     here = module.split(".") if is_package else module.split(".")[:-1]
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             found |= {a.name for a in node.names if a.name.split(".")[0] == "carom"}
         elif isinstance(node, ast.ImportFrom):
@@ -195,3 +205,53 @@ def test_the_cases_of_a_grid_that_are_run_cover_every_value():
         {"law": "c", "model": "p"},
     ]
     assert covering([{"path": path, "status": 404} for path in "xyz"]) == [0, 1, 2]  # a list of cases, not a grid
+
+
+MIDDLE = ("contact", "problem", "resolve", "solvers", "friction", "stepping")  # from bodies to velocities
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether an expression is made of numbers alone, as `2.0**-53` and `np.float32(0.0)` are."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Attribute) and value.func.attr.startswith("float")
+    parts = [x for x in ast.walk(value) if isinstance(x, (ast.Constant, ast.Call, ast.Tuple, ast.Dict, ast.Set))]
+    return bool(parts) and all(isinstance(x, ast.Constant) and isinstance(x.value, (int, float)) for x in parts)
+
+
+def unnamed_subjects(source: str) -> list[str]:
+    """Numbers of a module whose names have one word. Columns and kinds, tuples of whole numbers, are enumerations."""
+    found = []
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Assign):
+            continue
+        (target,), value = node.targets, node.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple):
+            values = value.elts if isinstance(value, ast.Tuple) else []
+            if not any(
+                isinstance(x, ast.Call) or isinstance(getattr(x, "value", None), float) for x in ast.walk(value)
+            ):
+                continue
+            pairs = list(zip(target.elts, values))
+        for name, number in pairs:
+            if (
+                isinstance(name, ast.Name)
+                and name.id.isupper()
+                and "_" not in name.id.strip("_")
+                and _is_number(number)
+            ):
+                found.append(name.id)
+    return found
+
+
+def test_constants_of_the_pipeline_name_their_subject():
+    """`MOST_SWEEPS` and not `SWEEPS`: a word alone stood for four numbers in four modules."""
+    bare = "NEAR = 2.0\nTINY, ONE = np.float32(1e-30), np.float32(1.0)\nGAP, POINT = 3, GAP + 5\nNEAR_GAP = 2.0\n"
+    assert unnamed_subjects(bare) == ["NEAR", "TINY", "ONE"]
+    wrong = {}
+    for part in MIDDLE:
+        for path in sorted((PACKAGE / part).rglob("*.py")):
+            names = unnamed_subjects(path.read_text(encoding="utf-8"))
+            if names:
+                wrong[str(path.relative_to(PACKAGE))] = names
+    assert not wrong, f"numbers whose names do not say what they are of: {wrong}"

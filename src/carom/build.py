@@ -40,7 +40,7 @@ from .world import (
 
 _AXES = {2: "(x, y)", 3: "(x, y, z)"}
 _NUMBERS = {2: "two finite numbers (gx, gy)", 3: "three finite numbers (gx, gy, gz)"}
-_ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
+_MOMENT_ROUNDING = 1e-9  # relative excess of one moment of inertia over the sum of the two others that is rounding
 
 
 def build(scene: Scene, check_overlap: bool = True) -> tuple[World, State]:
@@ -65,8 +65,6 @@ def _lives(scene: Scene) -> NDArray[np.int32] | None:
     """The lives of all bodies at the start; None if none appears or vanishes. Checks what sources and sinks name."""
     if not scene.changes:
         return None
-    if scene.joints:
-        raise ProblemError("joints", f"{len(scene.joints)}", "none in a scene whose bodies appear and vanish")
     names, used = [group.name for group in scene.bodies], set()
     for i, source in enumerate(scene.sources):
         path = f"sources[{i}]"
@@ -166,7 +164,26 @@ def _build(scene: Scene) -> tuple[World, State]:
         state.position[body], state.orientation[body] = world.posed(body, motion, 0.0)
     if scene.joints:
         world = replace(world, joints=make_joints(scene, world, state))
+        _check_jointed_stay(scene, world)
     return world, state
+
+
+def _check_jointed_stay(scene: Scene, world: World) -> None:
+    """Refuses groups that appear or vanish, and have joints."""
+    assert world.joints is not None
+    jointed = set(world.group[world.joints.holds(world.count)].tolist())
+    names = {group.name: i for i, group in enumerate(scene.bodies)}
+    wanted = "a group without joints: bodies that have joints do not appear or vanish"
+    for i in sorted(jointed):
+        if not scene.groups[i].present:
+            raise ProblemError(f"bodies[{i}].present", False, "true: bodies that have joints do not appear or vanish")
+    for i, source in enumerate(scene.sources):
+        if names[source.bodies] in jointed:
+            raise ProblemError(f"sources[{i}].bodies", source.bodies, wanted)
+    for i, sink in enumerate(scene.sinks):
+        for name in sink.bodies:
+            if names[name] in jointed:
+                raise ProblemError(f"sinks[{i}].bodies", name, wanted)
 
 
 def _anything_turns(scene: Scene, groups: Sequence[_Group], rubs: bool) -> bool:
@@ -371,7 +388,7 @@ class _Group:
     def check_moments(self) -> None:
         """Refuses moments of inertia (n, 3) of which one is above the sum of the two others."""
         largest = self.inertia.max(axis=1)
-        bad = np.flatnonzero(largest > (self.inertia.sum(axis=1) - largest) * (1.0 + _ROUNDING))
+        bad = np.flatnonzero(largest > (self.inertia.sum(axis=1) - largest) * (1.0 + _MOMENT_ROUNDING))
         if len(bad):
             wanted = "three moments about the principal axes, none above the sum of the two others"
             raise ProblemError(f"{self.path}.inertia", self.inertia[bad[0]].tolist(), wanted)

@@ -58,6 +58,8 @@ class ChangingEngine:
         self.stepper = make(world)
         self.bodies = np.arange(world.count)  # of the world of the stepper
         self.active_set, self.response, self.h = self.stepper.active_set, self.stepper.response, self.stepper.h
+        held = np.zeros(world.count, np.bool_) if world.joints is None else world.joints.holds(world.count)
+        self.mobile = np.asarray(world.free) & ~held  # which bodies may appear and vanish
         names = [group.name for group in scene.bodies]
         self.sources = [(s, np.flatnonzero(world.group == names.index(s.bodies))) for s in scene.sources]
         self.sinks = [(s, self._mask([names.index(name) for name in s.bodies])) for s in scene.sinks]
@@ -66,8 +68,7 @@ class ChangingEngine:
         self.first = np.repeat([int(g.present) for g in scene.groups], [g.count for g in scene.groups])
 
     def _mask(self, groups: list[int]) -> NDArray[np.bool_]:
-        free = np.asarray(self.world.free)
-        return free & np.isin(self.world.group, groups) if groups else free
+        return self.mobile & np.isin(self.world.group, groups) if groups else self.mobile
 
     # ---- engine
 
@@ -153,17 +154,17 @@ class ChangingEngine:
         return state
 
     def _numbers(self, name: str, given: Any, state: State, present: bool) -> Ints:
-        """Numbers of free bodies that are present, or of such that are absent."""
+        """Numbers of free bodies without joints that are present, or of such that are absent."""
         bodies = np.atleast_1d(np.asarray(given))
         whole = bodies.dtype.kind in "iu" or not bodies.size
         what = "present" if present else "absent"
-        wanted = f"numbers of free bodies that are {what}, each once"
+        wanted = f"numbers of free bodies without joints that are {what}, each once"
         if not whole or bodies.ndim != 1 or len(np.unique(bodies)) < len(bodies):
             raise ProblemError(name, given, wanted)
         bodies = bodies.astype(np.int64)
         bad = (bodies < 0) | (bodies >= self.world.count)
         if not bad.any():
-            bad = ~self.world.free[bodies] | (state.present[bodies] != present)
+            bad = ~self.mobile[bodies] | (state.present[bodies] != present)
         if bad.any():
             raise ProblemError(name, int(bodies[np.argmax(bad)]), wanted)
         return bodies

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-LONGEST = 500  # characters of a message
+LONGEST_VALUE = 500  # characters of a message
 # C0 and C1 controls except line ends and tabs; line separators, directions of writing; halves of surrogate pairs.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -22,7 +22,7 @@ class StopRun(Exception):
 class ProblemError(ValueError):
     """Invalid input: the name of the field, its value, and what is expected.
 
-    The message is one line of at most LONGEST characters without control characters, whatever the input was.
+    The message is one line of at most LONGEST_VALUE characters without control characters, whatever the input was.
     """
 
     def __init__(self, field: str, value: Any, expected: str, message: str | None = None) -> None:
@@ -68,7 +68,7 @@ def printable(text: str) -> str:
 
 def _one_line(text: str) -> str:
     text = printable(" ".join(text.split()))
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 84]} ... {text[-79:]}"
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 84]} ... {text[-79:]}"
 
 
 def _short(value: Any, longest: int = 120) -> str:

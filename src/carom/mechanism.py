@@ -17,10 +17,11 @@ costs as much as it has links. Redundant rows of closed loops have a pivot of ze
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .geometry.rotations import matrix_value
 from .geometry.vectors import Mat3, Vec3, cross, dot, norm, to_local, to_world
@@ -123,6 +124,33 @@ class Mechanisms:
     def keep(self, position: Floats, orientation: Floats, made: Linearization) -> None:
         """Keeps what was computed for a pose; nothing may write into its arrays any more."""
         self.kept = [(position, orientation, made), *self.kept[:1]]
+
+    def of(self, number: Ints) -> Mechanisms | None:
+        """The joints in a world of some bodies; `number` (n,) has their new numbers, and -1 for all others.
+
+        None if a body with a joint is not one of them: in a step all are, but contacts are searched among fewer.
+        """
+        bodies, old, new = np.flatnonzero(number >= 0), len(number), int((number >= 0).sum())
+        if (number[self.pairs[self.pairs >= 0]] < 0).any():
+            return None
+        shown = np.append(number, -1)  # -1, the world, stays what it is
+        counts, rows = np.diff(self.rows.ptr), self.rows
+        rows = rows._replace(
+            body=shown[rows.body],
+            ptr=np.concatenate([[0], np.cumsum(counts[bodies])]),
+            mechanism=rows.mechanism[bodies],
+            member=number[rows.member],
+        )
+        parts = {name: getattr(self, name) for name in ("one_sided", "springs", "motors")}
+        moved: dict[str, Any] = {name: part._replace(body=shown[part.body]) for name, part in parts.items()}
+        apart = number[self.apart // old] * new + number[self.apart % old]
+        return replace(self, rows=rows, apart=apart, pairs=shown[self.pairs], kept=[], **moved)
+
+    def holds(self, count: int) -> NDArray[np.bool_]:
+        """Which of `count` bodies have a joint."""
+        held = np.zeros(count, np.bool_)
+        held[self.pairs[self.pairs >= 0]] = True
+        return held
 
     def fixed_points(self, dimension: int) -> Floats:
         """The points (m, D) of the world to which joints are fixed."""

@@ -22,7 +22,7 @@ from .scene.model import Scene
 from .scene.numbers import scalar
 from .settings import MOST_STEPS, RUN_SETTINGS, RunSettings, Settings, StepSettings, keywords_of, step_count
 from .solvers.threads import limited, most_threads
-from .stepping.events import SWEEP, EventLog, as_events, impact_rows
+from .stepping.events import REST_SWEEP, EventLog, as_events, impact_rows
 from .stepping.report import ContactImpulses, StepReport, Stretch, step_table
 from .stepwise import Simulation
 from .world import State, World
@@ -186,7 +186,7 @@ def simulate(
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
     callbacks = Callbacks.checked(on_impact, on_step)
-    if callbacks and sim.world.joints is None:
+    if callbacks:
         sim.allow_changes()
     with _threads(told.get("threads")):
         recorder = Recorder.create(path, scene, sim.world, sim.state, settings, overwrite=overwrite)
@@ -384,11 +384,15 @@ class _Loop:
     def _steps(self) -> None:
         """Makes one step or several.
 
-        They end where events are looked through, so that these do not depend on where a run was resumed: every SWEEP
-        steps, and with `impulses` at the frames.
+        They end where events are looked through, so that these do not depend on where a run was resumed: every
+        REST_SWEEP steps, and with `impulses` at the frames.
         """
         every, last, first = self.settings.frame_every, self.settings.steps, self.state.step
-        most = min(SWEEP - first % SWEEP, last - first, every - first % every if self.settings.impulses else SWEEP)
+        most = min(
+            REST_SWEEP - first % REST_SWEEP,
+            last - first,
+            every - first % every if self.settings.impulses else REST_SWEEP,
+        )
         stretch = self.engine.stretch(self.state, 1 if self.callbacks.on_step is not None else most)
         states, rows = stretch.states, stretch.rows
         for state, row in zip(states, rows):
@@ -408,8 +412,7 @@ class _Loop:
         """Calls the functions of the user, and makes the changes that they want."""
         self.ended, wanted = self.callbacks.call(stretch)
         for change in wanted:
-            if not isinstance(self.engine, ChangingEngine):
-                raise ProblemError("change", "a body", "none in a scene with joints")
+            assert isinstance(self.engine, ChangingEngine)
             self.state = self.engine.change(self.state, change)
 
     def _keep_events(self, stretch: Stretch) -> None:
@@ -418,7 +421,7 @@ class _Loop:
         self.log.add(stretch)
         if self.settings.impulses and self.state.step % self.settings.frame_every == 0:
             self.log.sweep(self.state.step, everything=True)
-        if self.state.step % SWEEP == 0:
+        if self.state.step % REST_SWEEP == 0:
             self.ledger.held = self.log.used
         if self.log.rows:
             self.recorder.events(self.ledger.taken(self.log.taken()))

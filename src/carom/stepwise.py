@@ -189,8 +189,6 @@ class Simulation:
         """Lets bodies appear and vanish in a scene that does not declare it; `add` and `remove` do so themselves."""
         if isinstance(self.engine, ChangingEngine):
             return
-        if self.world.joints is not None:
-            raise ProblemError("change", "a body", "none in a scene with joints")
         engine = self._changing()
         engine.stepper, self.engine = self.engine, engine
         self._state = replace(self._state, life=np.ones(self.world.count, np.int32))

@@ -178,7 +178,7 @@ class World:
             force, potential = _forces_on(self, bodies, state)
         rows: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[bodies]) for name in _ROWS}
         rows |= {"shapes": self.shapes.of(bodies), "motions": motions, "force": force, "potential": potential}
-        return replace(self, **rows)
+        return replace(self, joints=None if self.joints is None else self.joints.of(number), **rows)
 
     @cached_property
     def count(self) -> int:

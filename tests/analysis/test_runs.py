@@ -166,9 +166,9 @@ def test_periodic_sides_keep_linear_momentum_only():
 # ---- overlap
 
 
-@pytest.mark.parametrize("many", [1, runs.MANY], ids=["threads", "one thread"])
+@pytest.mark.parametrize("many", [1, runs.THREADED_BODIES], ids=["threads", "one thread"])
 def test_overlap_of_discs_that_fly_through_each_other(many, monkeypatch):
-    monkeypatch.setattr(runs, "MANY", many)
+    monkeypatch.setattr(runs, "THREADED_BODIES", many)
     run = free_flight(discs([[-2, 0], [2, 0]], [[1, 0], [-1, 0]], radius=0.5), duration=4.0)
     distance = np.abs(4.0 - 2.0 * run.time)
     assert runs.overlap(run) == pytest.approx(np.maximum(1.0 - distance, 0.0) / 0.5, abs=ROUNDING)

@@ -163,6 +163,7 @@ def test_random_problems_repeat_with_their_seed(kind):
     np.testing.assert_array_equal(one.rows.val, two.rows.val)
 
 
+@pytest.mark.long
 def test_no_test_framework_is_needed():
     """With pytest and hypothesis out of reach the check still runs."""
     code = (

@@ -241,6 +241,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.long  # tests of the library and of the recorder state each half of it
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
 def test_interrupted_and_resumed_gives_the_same_bits(carom, tmp_path):
     """Ctrl-C in the middle: exit 130, a file that opens, and `--resume` ends in the state of an unbroken run."""
@@ -337,6 +338,7 @@ def test_plotted_numbers_are_those_of_the_analysis(carom, made):
     assert [float(r["x (length units)"]) for r in table_of("made-state.csv")] == pytest.approx(middle)
 
 
+@pytest.mark.long  # test_runs.py of analysis draws every panel
 def test_all_plots_of_a_run_with_polygons_and_friction(carom, tmp_path):
     assert carom("run", "box_stack", "--set", "boxes=3", "--duration", "0.3", "-q").code == 0
     ended = carom("plot", "box_stack-gr.h5", "--what", "all", "--format", "svg", "-o", "figures")

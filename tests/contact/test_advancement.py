@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.contact.advancement import NEVER, gap_3d, part_of, solid_work, sphere_touch, touch_times
+from carom.contact.advancement import NO_TOUCH_TIME, gap_3d, part_of, solid_work, sphere_touch, touch_times
 from carom.contact.motion import Motions
 from carom.geometry.rotations import matrices
 from carom.geometry.vectors import Vec3
@@ -60,7 +60,7 @@ def check_against_samples(solids, motions, tolerance, samples=60):
     gaps = [gap_of(solids, motions, t) for t in np.linspace(0.0, end, samples)[:-1]]
     # A grazing pass at less than the tolerance is no touch unless it closes; GJK is good to 1e-9 of the size.
     assert min(gaps) > -2.0 * tolerance
-    if time < NEVER:
+    if time < NO_TOUCH_TIME:
         assert gap_of(solids, motions, time) <= tolerance
         assert gap_of(solids, motions, max(time - 1e-3, 0.0)) > -tolerance
     return time
@@ -89,7 +89,7 @@ def test_most_random_passes_touch_and_some_do_not():
         start = 4.0 * aim / np.linalg.norm(aim)
         way = -2.0 * start + 1.5 * rng.normal(size=3)
         times.append(touch(SOLIDS, motions_of([2, 4], [np.zeros(3), start], [np.zeros(3), way]), 1e-4))
-    assert 5 < sum(t == NEVER for t in times) < 35
+    assert 5 < sum(t == NO_TOUCH_TIME for t in times) < 35
 
 
 @pytest.mark.covering
@@ -102,7 +102,7 @@ def test_sphere_and_thin_plate(speed, angle):
     start = -0.5 * fall * drop * [1.0, 0.0, 0.0] + [0.0, 0.0, 0.9]
     motions = motions_of([0, 1], [start, np.zeros(3)], [speed * drop, np.zeros(3)])
     time = touch(SOLIDS, motions, 1e-9)
-    assert time == (NEVER if speed < fall else pytest.approx(fall / speed, rel=1e-6))
+    assert time == (NO_TOUCH_TIME if speed < fall else pytest.approx(fall / speed, rel=1e-6))
 
 
 def test_rod_that_turns_into_a_sphere():
@@ -111,20 +111,20 @@ def test_rod_that_turns_into_a_sphere():
     # Distance of the sphere's center from the axis: cos(angle); rod and sphere touch at 0.55.
     assert touch(SOLIDS, motions, 1e-7) == pytest.approx(np.arccos(0.55) / 2.5, abs=1e-6)
     beyond = motions._replace(position=np.array([(1.6, 0.0, 0.0), (0.0, 0.0, 0.0)]))
-    assert touch(SOLIDS, beyond, 1e-7) == NEVER
+    assert touch(SOLIDS, beyond, 1e-7) == NO_TOUCH_TIME
 
 
 def test_flat_faces_that_slide_do_not_touch():
     """A cube that slides on a plate, over its rim and away: no approach, no touch, whatever the gap is."""
     for gap in (0.0, 1e-9, 1e-3):
         motions = motions_of([2, 1], [(0.0, 0.0, 0.41 + gap), np.zeros(3)], [(9.0, 0.0, 0.0), np.zeros(3)])
-        assert touch(SOLIDS, motions, 1e-5) == NEVER
+        assert touch(SOLIDS, motions, 1e-5) == NO_TOUCH_TIME
 
 
 def test_bodies_that_touch_at_the_start():
     """Coming nearer: at once. Leaving: not at all. Slightly overlapping ones likewise."""
     for gap in (1e-6, -1e-3):
-        for way, time in ((-1.0, 0.0), (1.0, NEVER)):
+        for way, time in ((-1.0, 0.0), (1.0, NO_TOUCH_TIME)):
             motions = motions_of([2, 1], [(0.0, 0.0, 0.41 + gap), np.zeros(3)], [(0.0, 0.0, way), np.zeros(3)])
             assert touch(SOLIDS, motions, 1e-5) == time
 
@@ -137,7 +137,7 @@ def test_balls_by_closed_form(seed):
     time = sphere_touch(Vec3(*d), Vec3(*v), reach)
     t = np.linspace(0.0, 1.0, 4001)[:, None]
     distance = np.linalg.norm(d + t * v, axis=1)
-    if time == NEVER:
+    if time == NO_TOUCH_TIME:
         assert distance.min() > reach - 1e-9
     else:
         assert np.linalg.norm(d + time * v) == pytest.approx(reach, abs=1e-12)
@@ -154,7 +154,7 @@ def test_parts_of_compounds_touch():
     order = np.argsort(np.abs(solids.place[:3, 2]))  # the frame is principal: z stays an axis, up to its sign
     assert solids.kind[solids.shape[order[0]]] == 2
     assert touch(solids, high, 1e-6) == pytest.approx((3.0 - np.sqrt(0.5**2 - 0.3**2)) / 6.0, abs=1e-6)
-    assert touch(solids, low, 1e-6) == NEVER
+    assert touch(solids, low, 1e-6) == NO_TOUCH_TIME
 
 
 def box_mesh(x, y, z):
@@ -178,4 +178,4 @@ def test_sphere_and_thin_mesh(speed, radius):
     motions = motions_of([0, 1], [(0.1, 0.05, radius + 0.5), np.zeros(3)], moves)
     assert touch(solids, motions, 1e-4) == pytest.approx(0.45 / speed, abs=0.025 / speed)
     beside = motions._replace(position=np.array([(0.6 + radius, 0.0, radius + 0.5), (0.0, 0.0, 0.0)]))
-    assert touch(solids, beside, 1e-4) == NEVER
+    assert touch(solids, beside, 1e-4) == NO_TOUCH_TIME

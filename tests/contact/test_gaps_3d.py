@@ -104,6 +104,7 @@ def test_overlap_is_the_best_separation_nearby(seed, pair, depth):
     assert max(separation_along(a, b, d) for d in tries) <= gap + 2e-5
 
 
+@pytest.mark.long  # coal has 316 MB; the fast tests compare with all directions
 @given(SEEDS, st.sampled_from([p for p in PAIRS if "frustum" not in p]), st.floats(-0.05, 0.5))
 def test_distance_against_another_library(seed, pair, gap):
     coal = pytest.importorskip("coal")

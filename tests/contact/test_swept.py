@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from carom.build import build
-from carom.contact.advancement import NEVER, touch_times
+from carom.contact.advancement import NO_TOUCH_TIME, touch_times
 from carom.contact.contact_set import WIDTH, Contact, ContactSet, put
 from carom.contact.detector import Detector
 from carom.contact.motion import FAR_MOTION, moves_far, relative_displacements
@@ -264,7 +264,7 @@ def test_an_impact_along_the_normals_keeps_solids_apart(seed, one, other):
         bounced = velocity - 2.0 * (velocity @ n) * n
         motions = crossings.motions._replace(displacement=np.array([np.zeros(3), H * bounced]))
         time = touch_times(world.shapes_3d, motions, crossings.tolerance)
-        assert time[0] == NEVER
+        assert time[0] == NO_TOUCH_TIME
 
 
 def test_sets_are_joined():

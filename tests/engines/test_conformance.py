@@ -210,3 +210,10 @@ def test_command_refuses_mixed_questions(still, extra):
 
     found = CliRunner().invoke(app, ["audit", "--engine", still, *extra])
     assert isinstance(found.exception, ProblemError)
+
+
+def test_an_engine_of_node_that_is_missing_is_named(tmp_path, monkeypatch):
+    """Without Node.js, or with it and without the package in this folder: one line that says what to install."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ProblemError, match=r"npm install jolt-physics"):
+        runner_of("jolt")

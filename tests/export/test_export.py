@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import xml.etree.ElementTree as ElementTree
+import zlib
 
 import numpy as np
 import pytest
@@ -128,6 +130,7 @@ def test_gltf_moves_the_boundaries(flat, tmp_path):
 # ---- USD
 
 
+@pytest.mark.long  # usd-core has 209 MB
 def test_usd_has_every_body_at_every_time(run, tmp_path):
     usd = pytest.importorskip("pxr.Usd", reason="usd-core re-reads the file")
     from pxr import UsdGeom
@@ -151,6 +154,7 @@ def test_usd_has_every_body_at_every_time(run, tmp_path):
     np.testing.assert_allclose(np.array(UsdGeom.Xformable(moving).GetTimeSamples()) / rate, run.time, atol=1e-12)
 
 
+@pytest.mark.long  # usd-core has 209 MB
 def test_usd_contacts_have_the_recorded_impulses(flat, tmp_path):
     usd = pytest.importorskip("pxr.Usd", reason="usd-core re-reads the file")
     from pxr import UsdGeom
@@ -169,54 +173,70 @@ def test_usd_contacts_have_the_recorded_impulses(flat, tmp_path):
 # ---- ParaView
 
 
-def test_paraview_files_are_read_by_vtk(run, tmp_path):
+def by_format(path) -> dict[str, np.ndarray]:
+    """Arrays of a file by their names, as the format is published: base64 of a head of four numbers, then zlib."""
+    found = {}
+    for element in ElementTree.parse(path).getroot().iter("DataArray"):
+        kind = np.dtype(element.attrib["type"].lower()).newbyteorder("<")
+        text, head = element.text or "", 4 * ((8 * 4 + 2) // 3)  # of 32 bytes
+        blocks, size, partial, packed = np.frombuffer(base64.b64decode(text[:head]), "<u8").tolist()
+        raw = zlib.decompress(base64.b64decode(text[head:])[:packed]) if blocks else b""
+        assert (len(raw), partial) == (size, 0)
+        values, components = np.frombuffer(raw, kind), int(element.attrib["NumberOfComponents"])
+        found[element.attrib["Name"]] = values.reshape(-1, components) if components > 1 else values
+    return found
+
+
+def by_vtk(path) -> dict[str, np.ndarray]:
     pytest.importorskip("vtkmodules", reason="vtk re-reads the files")
     from vtkmodules.util.numpy_support import vtk_to_numpy
     from vtkmodules.vtkIOXML import vtkXMLPolyDataReader
 
+    reader = vtkXMLPolyDataReader()
+    reader.SetFileName(str(path))
+    reader.Update()
+    content = reader.GetOutput()
+    cells = content.GetPolys() if content.GetNumberOfPolys() else content.GetVerts()
+    found = {"connectivity": vtk_to_numpy(cells.GetConnectivityArray())}
+    found["Points"] = vtk_to_numpy(content.GetPoints().GetData()) if content.GetNumberOfPoints() else np.zeros((0, 3))
+    for data in (content.GetPointData(), content.GetCellData()):
+        for number in range(data.GetNumberOfArrays()):
+            found[data.GetArrayName(number)] = vtk_to_numpy(data.GetArray(number))
+    return found
+
+
+READERS = pytest.mark.parametrize("read", [by_format, pytest.param(by_vtk, marks=pytest.mark.long)])  # vtk has 564 MB
+
+
+@READERS
+def test_paraview_files_have_what_was_recorded(run, tmp_path, read):
     carom.export(run, tmp_path / "run.pvd")
     rows = [row.attrib for row in ElementTree.parse(tmp_path / "run.pvd").getroot().iter("DataSet")]
     assert sorted({float(row["timestep"]) for row in rows}) == run.time.tolist()
 
-    def read(part: str, frame: int):
-        name = [row["file"] for row in rows if row["name"] == part][frame]
-        reader = vtkXMLPolyDataReader()
-        reader.SetFileName(str(tmp_path / name))
-        reader.Update()
-        return reader.GetOutput()
+    def part(name: str, frame: int) -> dict[str, np.ndarray]:
+        return read(tmp_path / [row["file"] for row in rows if row["name"] == name][frame])
 
     for frame in (0, len(run) - 1):
-        points = read("centers", frame)
-        assert np.array_equal(vtk_to_numpy(points.GetPoints().GetData()), centers(run)[frame])
-        velocity = vtk_to_numpy(points.GetPointData().GetArray("velocity"))
-        assert np.array_equal(velocity[:, : run.dimension], run.velocities[frame])
-        surfaces = read("bodies", frame)
-        owner = vtk_to_numpy(surfaces.GetCellData().GetArray("body"))
-        assert set(owner.tolist()) == set(range(run.count))
+        points = part("centers", frame)
+        assert np.array_equal(points["Points"], centers(run)[frame])
+        assert np.array_equal(points["velocity"][:, : run.dimension], run.velocities[frame])
+        assert set(part("bodies", frame)["body"].tolist()) == set(range(run.count))
         found = run.impulses(frame)
-        contacts = read("contacts", frame)
-        assert contacts.GetNumberOfPoints() == len(found.first)
+        contacts = part("contacts", frame)
+        assert len(contacts["Points"]) == len(found.first)
         if len(found.first):
-            given = vtk_to_numpy(contacts.GetPointData().GetArray("normal_impulse"))
-            assert np.array_equal(given, found.normal_impulse)
+            assert np.array_equal(contacts["normal_impulse"], found.normal_impulse)
 
 
-def test_paraview_surfaces_stand_at_the_poses(solid, tmp_path):
+@READERS
+def test_paraview_surfaces_stand_at_the_poses(solid, tmp_path, read):
     """Crosses are symmetric, so the mean of the vertices of a body is its center of mass."""
-    pytest.importorskip("vtkmodules", reason="vtk re-reads the files")
-    from vtkmodules.util.numpy_support import vtk_to_numpy
-    from vtkmodules.vtkIOXML import vtkXMLPolyDataReader
-
     carom.export(solid, tmp_path / "run.pvd", every=1000)
-    reader = vtkXMLPolyDataReader()
-    reader.SetFileName(str(tmp_path / "run_frames" / "bodies_000000.vtp"))
-    reader.Update()
-    surface = reader.GetOutput()
-    points = vtk_to_numpy(surface.GetPoints().GetData())
-    faces = vtk_to_numpy(surface.GetPolys().GetConnectivityArray()).reshape(-1, 3)
-    owner = vtk_to_numpy(surface.GetCellData().GetArray("body"))
+    surface = read(tmp_path / "run_frames" / "bodies_000000.vtp")
+    faces = surface["connectivity"].reshape(-1, 3)
     for body in range(solid.count):
-        own = points[np.unique(faces[owner == body])]
+        own = surface["Points"][np.unique(faces[surface["body"] == body])]
         close(own.mean(axis=0, dtype=np.float64), centers(solid)[0, body], solid)
 
 

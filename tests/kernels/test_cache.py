@@ -207,6 +207,7 @@ def top(y):
 """
 
 
+@pytest.mark.long  # a fast test of test_shipped.py calls a kernel that is linked to a large one
 def test_callers_of_a_large_kernel_are_linked_to_it(tmp_path):
     (tmp_path / "linked.py").write_text(LINKED)
     cache = tmp_path / "kernels"

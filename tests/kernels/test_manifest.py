@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +138,21 @@ def test_every_entry_of_the_manifest_exists():
     """If this fails, kernels have moved or been renamed: run `carom warmup --record`."""
     gone = [entry.kernel for entry in manifest.load().entries if entry.path() is None]
     assert gone == []
+
+
+@pytest.mark.long
+def test_the_makefile_installs_what_kernels_need():
+    """`make` compiles kernels while other packages are installed: modules that need these would be left out."""
+    root = Path(__file__).resolve().parents[2]
+    make, project = ((root / name).read_text(encoding="utf-8") for name in ("Makefile", "pyproject.toml"))
+    first = set(re.search(r'FOR_KERNELS := .*"\(([^)]*)\)', make)[1].split("|"))
+    declared = set(re.findall(r'"([\w-]+)', project.partition("\ndependencies = [")[2].partition("]")[0]))
+    later = {name.replace("-", "_") for name in declared - first}
+    assert {"rich", "typer"} <= later
+    code = f"import sys; sys.modules.update(dict.fromkeys({sorted(later)}))\n"
+    code += "from carom.kernels.manifest import load\nprint([e.kernel for e in load().entries if e.path() is None])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 SOURCE = """

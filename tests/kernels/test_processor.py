@@ -76,6 +76,7 @@ def test_every_machine_with_the_baseline_runs_the_same_instructions(host, tmp_pa
     assert on(tmp_path, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features) == host
 
 
+@pytest.mark.long
 def test_a_machine_without_the_baseline_rounds_otherwise(host, tmp_path):
     """It has narrower vectors and rounds each product: its sum has other bits."""
     baseline, values, instructions = on(tmp_path, NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES="+sse4.2")
@@ -83,6 +84,7 @@ def test_a_machine_without_the_baseline_rounds_otherwise(host, tmp_path):
     assert values == pytest.approx(host[1], rel=ROUNDING)
 
 
+@pytest.mark.long
 def test_the_code_of_the_host_is_an_option(host, tmp_path):
     baseline, values, _ = on(tmp_path, CAROM_NATIVE="1")
     assert baseline == ""

@@ -106,6 +106,7 @@ def test_shipped_kernels_serve_the_host_and_are_only_read(wheel, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in before} == {p: s.st_mtime_ns for p, s in before.items()}
 
 
+@pytest.mark.long  # test_cache.py damages files of the user's cache
 def test_a_damaged_file_is_compiled_and_left_as_it_is(wheel, tmp_path):
     damaged = tmp_path / "wheel"
     damaged.mkdir()
@@ -121,6 +122,7 @@ def test_a_damaged_file_is_compiled_and_left_as_it_is(wheel, tmp_path):
     assert json.loads(run(tmp_path / "home", "call", damaged)) == [0, False, ""]
 
 
+@pytest.mark.long  # the reason is tested below
 def test_below_the_baseline_kernels_are_compiled(wheel, tmp_path):
     below = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "+sse3"}
     compiled_and_announced(wheel, tmp_path, "those of the package need a processor with cx16, sahf, popcnt", **below)
@@ -136,6 +138,7 @@ def test_with_another_numba_kernels_are_compiled(wheel, tmp_path):
     compiled_and_announced(other, tmp_path, "those of the package are for Numba 0.1, and this is ")
 
 
+@pytest.mark.long  # the reason is tested below
 def test_kernels_of_the_host_are_compiled_where_they_are_asked_for(wheel, tmp_path):
     reason = "those of the package are for x86-64-v3, and CAROM_NATIVE asks for this processor"
     compiled_and_announced(wheel, tmp_path, reason, CAROM_NATIVE="1")
@@ -155,6 +158,7 @@ def compiled_and_announced(wheel, tmp_path, reason, **variables):
     assert contents(wheel) == before
 
 
+@pytest.mark.long  # test_cache.py edits kernels of the user's cache
 def test_an_edited_kernel_and_its_callers_are_compiled(wheel, tmp_path):
     before = contents(wheel)
     edited = SOURCE.replace("2.0 * y + y * y", "3.0 * y + y * y")
@@ -175,6 +179,20 @@ def test_kernels_of_another_build_are_not_used(monkeypatch, what):
     assert shipped.unsuitable.__wrapped__() == (
         f"those of the package are for {what} another, and this is {here[what]}"
     )
+
+
+@pytest.mark.parametrize("what", ["processor", "wish"])
+def test_kernels_for_another_processor_are_not_used(monkeypatch, what):
+    here = {**shipped._versions(), "baseline": "x86-64-v3", "kernels": 1}
+    monkeypatch.setattr(shipped, "built", lambda: here)
+    monkeypatch.setattr(processor, "baseline", processor.baseline.__wrapped__)
+    if what == "processor":
+        monkeypatch.setattr(processor, "target", lambda: (here["system"], "generic", "+sse3"))
+        reason = "those of the package need a processor with cx16, sahf, popcnt"
+    else:
+        monkeypatch.setenv(processor.NATIVE_VARIABLE, "1")
+        reason = "those of the package are for x86-64-v3, and CAROM_NATIVE asks for this processor"
+    assert shipped.unsuitable.__wrapped__().startswith(reason)
 
 
 def test_without_a_build_there_is_nothing_to_explain(monkeypatch):

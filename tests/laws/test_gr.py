@@ -7,7 +7,7 @@ import pytest
 
 import carom
 from carom import ImpactProblem, catalogue, laws, solve_impact
-from carom.laws.gr import GR, reflections
+from carom.laws.gr import GR, GUESSED_WORK, reflections
 from carom.solvers.qp.cone import solve_cone
 from carom.solvers.rows import taken
 from carom.solvers.thresholds import DENSE_QP_CONTACTS
@@ -77,9 +77,9 @@ def test_an_iteration_solves_the_cone_problem_of_the_violators(layers, restituti
     while len(violators := np.flatnonzero(contacts.speeds(x) < -tol)):
         lam[violators] += solve_cone(taken(contacts.rows, violators), (stretch * contacts.speeds(x))[violators])[0]
         x, count = contacts.after(lam), count + 1
-    _, got, iterations, left, residual = reflections(contacts.rows, contacts.velocity, stretch, tol, 10_000)
-    assert (iterations, left) == (count, 0)
-    assert residual <= 1e-10
+    _, got, end = reflections(contacts.rows, contacts.velocity, stretch, tol, 10_000)
+    assert (end.iterations, end.violators) == (count, 0)
+    assert end.worst <= 1e-10
     np.testing.assert_allclose(got, x, atol=1e-8)
 
 
@@ -92,6 +92,21 @@ def test_the_bound_ends_it_inelastically():
     assert "gr reached its bound" in solution.messages[0]
     assert solution.separation_speed.min() >= -1e-12
     assert solution.kinetic_energy < 0.9 * problem.kinetic_energy
+
+
+def test_the_bound_on_work_ends_it_inelastically():
+    """Redundant contacts that clamp eight components: two fronts reflect each other in every iteration, and each of
+    their cone problems takes thousands of guesses. The bound on iterations alone allowed 24 CPU s."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(44, 8)) * 10.0 ** rng.uniform(-3.0, 0.0, 8)
+    problem = ImpactProblem.from_matrices(np.ones(8), np.vstack([rows, -rows]), rng.normal(size=8))
+    contacts = problem.contacts
+    _, _, end = reflections(contacts.rows, contacts.velocity, np.full(88, 2.0), 1e-10 * contacts.approach(), 2000)
+    assert end.violators and not end.infeasible and end.iterations < 2000
+    assert end.work < 2.0 * GUESSED_WORK * contacts.count
+    solution = solve_impact(problem, "gr")
+    assert solution.status == "finished_inelastically"
+    assert solution.separation_speed.min() >= -1e-8 * contacts.approach()
 
 
 def test_boundaries_that_close_in_are_infeasible():

@@ -11,7 +11,7 @@ import pytest
 
 from carom.errors import ProblemError
 from carom.play.api import Api
-from carom.play.jobs import KEPT, WAITING, Jobs
+from carom.play.jobs import RESULTS_KEPT, WAITING, Jobs
 from carom.scenes import newtons_cradle
 from carom.simulation import simulate
 
@@ -155,7 +155,7 @@ def test_jobs_are_bounded_in_number():
         jobs.add(lambda _: {})
     go_on.set()
     wait_for(*made)
-    for _ in range(KEPT + 2):
+    for _ in range(RESULTS_KEPT + 2):
         wait_for(jobs.add(lambda _: {"kind": "run"}))
     jobs.add(lambda _: {})
     with pytest.raises(ProblemError, match="still keeps"):

@@ -17,7 +17,7 @@ import carom
 from carom.errors import ProblemError
 from carom.play import jobs, open_server
 from carom.play.jobs import Jobs
-from carom.play.server import LARGEST, PAGE
+from carom.play.server import LARGEST_REQUEST, PAGE
 from carom.play.sliders import RESTITUTION
 
 
@@ -78,7 +78,7 @@ def test_start_lists_scenes_laws_and_meanings(server):
         ("/api/impact", b"[" * 5000, {}, 400, "not JSON"),
         ("/api/impact", [1], {}, 400, "must be an object"),
         ("/api/impact", {}, {"Content-Type": "text/plain"}, 400, "application/json"),
-        ("/api/impact", b" " * (LARGEST + 1), {}, 400, "at most"),
+        ("/api/impact", b" " * (LARGEST_REQUEST + 1), {}, 400, "at most"),
         ("/api/impact", {}, {"Host": "evil.example:80"}, 400, "its own address"),
         ("/api/runs", {"scene": "gas", "laws": ["gr"], "parameters": {"side": 10_000}}, {}, 400, "from 2 to 16"),
         ("/api/nothing", {}, {}, 404, "nothing at"),

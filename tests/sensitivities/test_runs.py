@@ -117,9 +117,23 @@ def test_one_hundred_runs_agree_with_central_differences(kind):
     found: list[float] = []
     for seed in range(20):  # bodies of some scenes rest on their first contact, which has no derivative
         impacts, worst = compared(kind, seed, 3)
-        found += [worst] if impacts and len(found) < 15 else []
+        found += [worst] if impacts else []
+        if len(found) == 15:
+            break
     assert len(found) == 15
     assert max(found) < 1e-5
+
+
+def test_restitution_that_friction_reduces_is_followed():
+    """A corner would gain energy: the stepper finds the share of its restitution as exactly as the replay."""
+    scene = random.random_scene("rough_polygons", 15)
+    run = carom.sensitivity(scene, duration=1.0)
+
+    def make(changed):
+        return random.final(carom.sensitivity(changed, duration=1.0))
+
+    # The share is known to 1e-9, which differences divide by their step: it is longer than that of the other scenes.
+    assert agreement(run, random.parameters(scene), 3, make, 2e-6) < 1e-5
 
 
 def test_the_run_is_that_of_the_stepper():
@@ -136,6 +150,7 @@ def test_a_trajectory_has_the_derivatives_of_its_run():
     run, same = carom.sensitivity(made), carom.sensitivity(ball(), "gr", 0.9, stepper="synchronous", step=0.01)
     assert run.warnings and run.derivative(path).position[0] == pytest.approx(made.frame(-1).position, abs=1e-9)
     assert (run.derivative(path)[path].position == same.derivative(path)[path].position).all()
+    assert (made.derivative(path)[path].position == same.derivative(path)[path].position).all()
     assert carom.sensitivity(made, stepper="time_of_impact").warnings == ()
 
 
@@ -178,8 +193,9 @@ EACH = (
 )  # fmt: skip
 
 
-def test_each_kind_of_parameter_agrees_with_differences():
-    """Initial state, coefficients, masses, sizes, gravity and motions, each by itself."""
+@pytest.mark.parametrize("together", [6, pytest.param(1, marks=pytest.mark.long)])
+def test_each_kind_of_parameter_agrees_with_differences(together):
+    """Initial state, coefficients, masses, sizes, gravity and motions: some along a random direction, or each alone."""
     run = carom.sensitivity(parts())
     assert run.impacts >= 5 and run.smooth
 
@@ -187,7 +203,8 @@ def test_each_kind_of_parameter_agrees_with_differences():
         return random.final(carom.sensitivity(changed))
 
     # Impacts multiply rounding errors by some hundreds, so that the steps are longer than in the other scenes.
-    off = {path: agreement(run, [path], 7, make, 2e-6) for path in EACH}
+    groups = [EACH[start::together] for start in range(together)] if together > 1 else [(path,) for path in EACH]
+    off = {paths: agreement(run, [*paths], 7, make, 2e-6) for paths in groups}
     assert max(off.values()) < 1e-5, off
     moving = [path for path in EACH if np.abs(run.derivative(path)[path].position).max() > 1e-6]
     assert set(EACH) - set(moving) == {"materials.ball.restitution"}, moving  # no impact of two such bodies

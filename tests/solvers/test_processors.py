@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carom.solvers import processors
-from carom.solvers.processors import WINDOW, busy_seconds, quota, threads_for
+from carom.solvers.processors import USE_WINDOW, busy_seconds, quota, threads_for
 from carom.solvers.threads import limited, most_threads, thread_count
 
 STAT = """cpu  100 50 30 900 5 1 2 4 0 0
@@ -77,15 +77,15 @@ class Machine:
 def test_threads_follow_the_use_of_processors(tmp_path, monkeypatch):
     machine, use = Machine(tmp_path / "stat", monkeypatch), processors._Use()
     assert use.free() == 1  # not measured yet
-    machine.passes(0.5 * WINDOW, 1.0, 0.0)
+    machine.passes(0.5 * USE_WINDOW, 1.0, 0.0)
     assert use.free() == 1
-    machine.passes(0.6 * WINDOW, 1.0, 0.0)
+    machine.passes(0.6 * USE_WINDOW, 1.0, 0.0)
     assert use.free() == 2
-    machine.passes(2 * WINDOW, 2.0, 0.0)
+    machine.passes(2 * USE_WINDOW, 2.0, 0.0)
     assert use.free() == 2  # what this process uses itself is not taken by others
-    machine.passes(2 * WINDOW, 1.0, 1.0)
+    machine.passes(2 * USE_WINDOW, 1.0, 1.0)
     assert use.free() == 1
-    machine.passes(2 * WINDOW, 1.0, 0.0)
+    machine.passes(2 * USE_WINDOW, 1.0, 0.0)
     assert use.free() == 2
 
 

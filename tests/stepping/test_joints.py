@@ -405,6 +405,7 @@ def held_contact(kind, material):
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("law", carom.laws.names())
 @pytest.mark.parametrize("kind", ["wheel", "welded", "driven", "seesaw"])
 def test_contacts_along_which_joints_allow_no_motion(kind, law):

@@ -16,7 +16,7 @@ from carom.problem.assemble import assemble
 from carom.scene import FIXED, Bodies, Disc, Plane, Rectangle, Scene
 from carom.scene.shapes import Box
 from carom.stepping import position_correction
-from carom.stepping.position_correction import LOOSE, RATE, SLOP, without_overlap
+from carom.stepping.position_correction import LOOSE_OVERLAP, OVERLAP_SLOP, REMOVAL_RATE, without_overlap
 from carom.stepping.report import totals
 from carom.world import State
 
@@ -35,16 +35,16 @@ def energy(world, state):
 
 
 def test_part_of_the_overlap_goes_in_one_step():
-    """Two equal discs without gravity: each moves half of RATE times the overlap beyond the slop; velocities stay."""
+    """Two equal discs without gravity: each moves half of REMOVAL_RATE times the overlap beyond the slop."""
     group = Bodies(Disc(1.0), np.array([[0.0, 0.0], [1.98, 0.0]]), velocity=np.array([[0.3, 0.1], [0.3, 0.1]]))
     _, state, out = moved_out(Scene("s", [group]))
-    move = 0.5 * RATE * (0.02 - SLOP)
+    move = 0.5 * REMOVAL_RATE * (0.02 - OVERLAP_SLOP)
     np.testing.assert_allclose(out.position, [[-move, 0.0], [1.98 + move, 0.0]], atol=1e-15)
     np.testing.assert_array_equal(out.velocity, state.velocity)
 
 
 def test_less_than_the_slop_is_left_alone():
-    _, state, out = moved_out(Scene("s", [disc(0.0, 0.0), disc(2.0 - 0.9 * SLOP, 0.0)]))
+    _, state, out = moved_out(Scene("s", [disc(0.0, 0.0), disc(2.0 - 0.9 * OVERLAP_SLOP, 0.0)]))
     assert out is state
 
 
@@ -69,7 +69,7 @@ def test_neighbors_do_not_get_pushed_into_overlap():
         Scene("s", [disc(0.0, 0.0), disc(1.9, 0.0), disc(3.9, 0.0)], [Plane((4.9, 0.0), (-1.0, 0.0))])
     )
     after = find_contacts(world, out, out, 0.0)
-    assert after.gap.min() > -0.1 * (1.0 - RATE) - 2 * SLOP
+    assert after.gap.min() > -0.1 * (1.0 - REMOVAL_RATE) - 2 * OVERLAP_SLOP
     assert out.position[2, 0] <= 3.9 + 1e-12
 
 
@@ -89,7 +89,7 @@ def test_what_the_step_lost_pays_first():
     _, state = build(scene, check_overlap=False)
     faster = State(0.0, 0, state.position, state.orientation, state.velocity + np.array([0.0, -2.0]))
     _, state, out = moved_out(scene, faster)
-    assert out.position[0, 1] - 0.95 == pytest.approx(RATE * (0.05 - SLOP), rel=1e-12)
+    assert out.position[0, 1] - 0.95 == pytest.approx(REMOVAL_RATE * (0.05 - OVERLAP_SLOP), rel=1e-12)
     np.testing.assert_array_equal(out.velocity, state.velocity)
 
 
@@ -97,7 +97,7 @@ def test_then_kinetic_energy_pays_exactly():
     """Nothing lost, but it moves fast: lift m g dy is taken from m v^2 / 2, to rounding."""
     scene = Scene("s", [disc(0.0, 0.95, 5.0, 0.0, mass=2.0)], [Plane()], gravity=GRAVITY)
     world, state, out = moved_out(scene)
-    assert out.position[0, 1] > 0.95 + 0.5 * RATE * 0.05
+    assert out.position[0, 1] > 0.95 + 0.5 * REMOVAL_RATE * 0.05
     assert energy(world, out) == pytest.approx(energy(world, state), rel=1e-13)
     assert 0.0 < out.velocity[0, 0] < 5.0
 
@@ -211,6 +211,6 @@ def test_bodies_that_cling_to_each_other_in_flight_do_not_sink_in(dimension, mon
         np.testing.assert_allclose(now[1], angular, rtol=0.0, atol=1e-12 * np.abs(angular).max())
         return overlap
 
-    assert 0.0 < deepest() < 2.0 * LOOSE
-    monkeypatch.setattr(position_correction, "LOOSE", np.inf)
+    assert 0.0 < deepest() < 2.0 * LOOSE_OVERLAP
+    monkeypatch.setattr(position_correction, "LOOSE_OVERLAP", np.inf)
     assert deepest() > 0.1

@@ -36,6 +36,7 @@ def short_run(name: str, steps: int, **options) -> Trajectory:
     return carom.simulate(scene, duration=min(scene.duration, steps * scene.step), **options)
 
 
+@pytest.mark.long  # a fast test of test_scenes.py states it for the first 20 steps
 def test_momentum_of_every_body_in_every_scene_is_explained():
     """Impulses are stored in double precision: only the rounding of sums is left, far below the bound of 1e-9."""
     checked = 0
@@ -59,6 +60,7 @@ def test_momentum_is_explained_by_all_steppers(stepper):
                 assert unexplained_momentum(run) <= EXPLAINED, name
 
 
+@pytest.mark.long
 def test_impacts_at_the_start_of_a_step_that_goes_on_at_rest_are_listed():
     """Balls that are struck and held in one step: the impact is in the report although no time has passed before."""
     with short_run("granular_wave_2d", 60, frame_rate=1.0, stepper="time_of_impact") as run:
@@ -116,7 +118,10 @@ def test_frames_have_the_impulses_since_the_frame_before():
             assert np.allclose(change, given + mass * gravity * (run.time[i] - run.time[i - 1]), atol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, {"impulses": True}, {"stepper": "synchronous"}])
+OTHER_OPTIONS = [pytest.param(options, marks=pytest.mark.long) for options in ({}, {"stepper": "synchronous"})]
+
+
+@pytest.mark.parametrize("options", [{"impulses": True}, *OTHER_OPTIONS])
 def test_resumed_and_extended_runs_have_each_event_once(tmp_path, monkeypatch, options):
     monkeypatch.setattr("carom.simulation.CHECKPOINT_SECONDS", -1.0)
     monkeypatch.setattr("carom.simulation.TELL_SECONDS", -1.0)

@@ -115,13 +115,14 @@ def test_enough_values():
     assert len(changes()) >= 130
 
 
-def test_every_reader_gives_one_line(runs, tmp_path):
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_every_reader_gives_one_line(runs, tmp_path, every):
     """`info`, `check` and reading agree: the run is described, or refused with the same message.
 
     The commands get all control characters and a third of the other values: messages are those of the reader.
     """
     accepted = 0
-    for i, change in enumerate(changes()):
+    for i, change in enumerate(changes()[::every]):
         path = forged.forge(
             runs["stopped" if i % 2 else "finished"], tmp_path / f"{i}.h5", forged.with_settings(**change)
         )
@@ -134,10 +135,13 @@ def test_every_reader_gives_one_line(runs, tmp_path):
             assert not message or text == f"carom: {message}\n", (change, text)
         assert path.read_bytes() == before
         accepted += not message
-    assert 10 < accepted < len(changes()) / 2, "names that another program may have registered, and other finite values"
+    assert 10 < accepted * every < len(changes()) / 2, (
+        "names that another program may have registered, and other finite values"
+    )
 
 
-def test_resuming_ends_or_is_refused(runs, tmp_path):
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_resuming_ends_or_is_refused(runs, tmp_path, every):
     """A resumed run ends: its number of steps is bounded, and the law and its options are valid.
 
     Of the settings that no reader accepts a third are tried: the reader refuses them before.
@@ -146,7 +150,7 @@ def test_resuming_ends_or_is_refused(runs, tmp_path):
     path.write_bytes(runs["stopped"])
     with Trajectory(path) as run:
         good = run.settings.as_dict()
-    for i, change in enumerate(changes()):
+    for i, change in enumerate(changes()[every - 1 :: every]):
         if i % 3 and not is_accepted(good | change):
             continue
         path = forged.forge(runs["stopped"], tmp_path / f"{i}.h5", forged.with_settings(**change))

@@ -13,7 +13,7 @@ from ..errors import ProblemError
 from ..problem.assemble import used_restitutions
 from ..problem.contacts import INFEASIBLE
 from ..solvers.rows import Floats
-from ..stepping.jointed import PARTS, fastest_rate
+from ..stepping.jointed import JOINT_PARTS, fastest_rate
 from ..stepping.report import STATUSES
 from ..trajectory import Trajectory
 from ..trajectory.format import moving
@@ -116,7 +116,7 @@ def _energy_bound(run: Trajectory) -> float:
 
 def jointed_energy_bound(world: World, state: State, step: float) -> float:
     """The share of its energy by which that of a jointed world may oscillate in steps of this length at a state."""
-    return min(OSCILLATION * (step / PARTS * fastest_rate(world, state)) ** 2, LARGEST_JOINTED_RISE)
+    return min(OSCILLATION * (step / JOINT_PARTS * fastest_rate(world, state)) ** 2, LARGEST_JOINTED_RISE)
 
 
 def energy_rule(run: Trajectory) -> tuple[str, str]:

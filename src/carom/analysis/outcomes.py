@@ -32,7 +32,7 @@ from ..solvers.rows import Floats
 
 APPROACH = 1e-10  # speed of approach, relative to the fastest, that counts as none
 ALLOWED = 1e-8  # violation of a condition, relative, up to which a velocity is allowed
-SAME = 1e-9  # distance of velocities, relative, up to which they are one
+SAME_VELOCITY = 1e-9  # distance of velocities, relative, up to which they are one
 MOST_STATES = 10_000  # velocities visited in the enumeration of all orders of pairwise impacts
 MOST_CORNERS = 20_000  # sets of active conditions examined for corners
 MOST_CONTACTS = 2_000  # contacts of a problem
@@ -209,7 +209,7 @@ class _Space:
 def _orders(space: _Space, rng: np.random.Generator, samples: int) -> tuple[Floats, bool]:
     """Impulses (k, m) of all orders of pairwise impacts, or of random ones where they are too many; and whether all."""
     e, diagonal, least = space.problem.restitution, space.gram.diagonal(), APPROACH * space.fastest
-    grid = SAME * max(float(np.abs(space.x).max()), np.finfo(float).tiny)
+    grid = SAME_VELOCITY * max(float(np.abs(space.x).max()), np.finfo(float).tiny)
     seen: set[bytes] = set()
     ends: dict[bytes, Floats] = {}
     stack = [(space.x, np.zeros(len(space.u)))]
@@ -326,7 +326,7 @@ def _corners(space: _Space, elastic: bool) -> Floats:
             kept.append(np.maximum(lam, 0.0))
     if not kept:
         return none
-    _, first = np.unique(np.round(np.array(kept) / (100.0 * SAME * scale)), axis=0, return_index=True)
+    _, first = np.unique(np.round(np.array(kept) / (100.0 * SAME_VELOCITY * scale)), axis=0, return_index=True)
     return np.array(kept)[first]
 
 

@@ -23,7 +23,8 @@ from ..trajectory import Trajectory
 from ..world import State
 
 BLOCK = 1 << 25  # bytes of an array that are read at once
-FRAMES, MANY = 16, 1_000  # frames of which a thread measures the overlap at once, in runs of this many bodies and more
+# Frames of which a thread measures the overlap at once, in runs of this many bodies and more.
+FRAMES, THREADED_BODIES = 16, 1_000
 
 
 def blocks(run: Trajectory, row: int) -> Iterator[slice]:
@@ -169,7 +170,7 @@ def overlap(run: Trajectory) -> Floats:
                 out[k] = max(0.0, -float(found.gap.min())) if found.count else 0.0
         return 0.0
 
-    frames = FRAMES if run.count >= MANY else len(run)
+    frames = FRAMES if run.count >= THREADED_BODIES else len(run)
     on_threads(measure, [(low, min(low + frames, len(run))) for low in range(0, len(run), frames)])
     return out / world.length_scale
 

@@ -18,7 +18,7 @@ from ..problem.joints import JointedMass
 from ..problem.mass import BlockMass, DiagonalMass, GeneralMass
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
-from ..resolve.impulses import solve_impact
+from ..resolve.impulses import solve_impacts
 from ..solvers.rows import Floats
 
 SETTABLE = ("velocity", "restitution", "friction", "boundary_speed", "mass", "rows", "tangents")
@@ -50,6 +50,8 @@ class Impacts:
 
     def batch(self, shapes: list[tuple[int, ...]]) -> int | None:
         """The length of the batch, or None for single parameters."""
+        if len(shapes) != len(self.names):
+            raise ProblemError("parameters", f"{len(shapes)} of them", f"one each for {', '.join(self.names)}")
         count = None
         for name, shape in zip(self.names, shapes, strict=True):
             own = self.shapes[name]
@@ -94,15 +96,16 @@ class Impacts:
         key = b"|".join(np.ascontiguousarray(a).tobytes() for a in arrays)
         if key != self._last[0] or not self._last[1]:
             count = self.batch([a.shape for a in arrays])
-            solutions = [self._solve(arrays, k) for k in range(1 if count is None else count)]
-            self._last = (key, solutions)
+            problems = [self._problem(arrays, k) for k in range(1 if count is None else count)]
+            self._last = (key, solve_impacts(problems, self.law, **self._models))  # type: ignore[arg-type]
         return self._last[1]
 
-    def _solve(self, arrays: list[Floats], k: int) -> ImpactSolution:
+    def _problem(self, arrays: list[Floats], k: int) -> ImpactProblem:
+        """Problem k of a batch."""
         problem = self.problem
         for name, array in zip(self.names, arrays, strict=True):
             problem = _changed(problem, name, self._one(name, array, k))
-        return solve_impact(problem, self.law, **self._models)  # type: ignore[arg-type]
+        return problem
 
     def _one(self, name: str, array: Floats, k: int) -> Floats:
         return array[k] if array.ndim > len(self.shapes[name]) else array

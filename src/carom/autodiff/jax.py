@@ -8,7 +8,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import ProblemError
 from ..problem.problem import ImpactProblem
 from .host import Impacts
 
@@ -60,8 +59,6 @@ def impact(
     solved.defvjp(forward, backward)
 
     def f(*parameters: Any) -> jax.Array:
-        if len(parameters) != len(impacts.names):
-            raise ProblemError("parameters", f"{len(parameters)} of them", f"one each for {', '.join(impacts.names)}")
         result: jax.Array = solved(*(jax.numpy.asarray(p) for p in parameters))
         return result
 

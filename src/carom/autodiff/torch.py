@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from ..errors import ProblemError
 from ..problem.problem import ImpactProblem
 from .host import Impacts
 
@@ -31,8 +30,7 @@ def impact(
     class Impact(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(*parameters: Any) -> Any:
-            values = [p.detach().cpu().double().numpy() for p in parameters]
-            return torch.as_tensor(impacts.velocity(values)).to(parameters[0])
+            return torch.as_tensor(impacts.velocity(_arrays(parameters))).to(parameters[0])
 
         @staticmethod
         def setup_context(context: Any, inputs: Any, output: Any) -> None:
@@ -42,24 +40,23 @@ def impact(
         @staticmethod
         def backward(context: Any, weights: Any) -> Any:
             given = context.saved_tensors
-            values = [p.detach().cpu().double().numpy() for p in given]
-            slopes = impacts.adjoints(values, weights.detach().cpu().double().numpy())
+            slopes = impacts.adjoints(_arrays(given), _arrays([weights])[0])
             return tuple(torch.as_tensor(s).to(p) for s, p in zip(slopes, given, strict=True))
 
         @staticmethod
         def jvp(context: Any, *changes: Any) -> Any:
             given = context.saved_tensors
-            values = [p.detach().cpu().double().numpy() for p in given]
-            moved = [
-                torch.zeros_like(p).cpu().double().numpy() if c is None else c.detach().cpu().double().numpy()
-                for p, c in zip(given, changes, strict=True)
-            ]
-            return torch.as_tensor(impacts.tangents(values, moved)).to(given[0])
+            moved = [torch.zeros_like(p) if c is None else c for p, c in zip(given, changes, strict=True)]
+            return torch.as_tensor(impacts.tangents(_arrays(given), _arrays(moved))).to(given[0])
 
     def f(*parameters: torch.Tensor) -> torch.Tensor:
-        if len(parameters) != len(impacts.names):
-            raise ProblemError("parameters", f"{len(parameters)} of them", f"one each for {', '.join(impacts.names)}")
+        impacts.batch([p.shape for p in parameters])
         result: torch.Tensor = Impact.apply(*parameters)
         return result
 
     return f
+
+
+def _arrays(tensors: Iterable[torch.Tensor]) -> list[Any]:
+    """Tensors as arrays of NumPy, in double precision."""
+    return [t.detach().cpu().double().numpy() for t in tensors]

@@ -48,8 +48,9 @@ def laws(
     for key, meaning in DESIDERATA.items():
         console.print(Padding(f"[bold]{key}[/] {meaning}", (0, 0, 0, 1)))
     console.print(
-        "\nA tick is a claim of the law; [bold]carom audit[/] measures it. The first restitution model is the "
-        "default. Options are given by [bold]carom resolve FILE --law NAME --option key=value[/]"
+        "\nThe default law is [bold]gr[/]. A tick is a claim of the law; [bold]carom audit[/] measures "
+        "it. The first restitution model is the default. Options are given by "
+        "[bold]carom resolve FILE --law NAME --option key=value[/]"
     )
 
 

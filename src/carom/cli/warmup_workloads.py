@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.families import LIBRARY
-from ..kernels.manifest import Entry, Manifest, recording
+from ..kernels.manifest import Entry, Manifest, load, recording
 
 STEPS = 40  # of a run, unless it says otherwise: enough for the first impacts
 WHOLE_RUN, START_OF_RUN = 2400, 300  # most steps of a scene with its small parameters, and with its own
@@ -244,7 +244,12 @@ def _command(*arguments: str) -> None:
 
 
 def record(tell: Callable[[str], None]) -> Manifest:
-    """Runs all workloads and returns the manifest of what they used. A workload that fails is reported and left out."""
+    """Runs all workloads and returns the manifest of what they used. A workload that fails is reported and left out.
+
+    A kernel that Python may call by the manifest of before stays so: tests call some that only kernels call elsewhere,
+    and would compile them a second time.
+    """
+    called_by_python = {entry.key for entry in load().entries if not entry.nested}
     entries: dict[str, Entry] = {}
     needs: dict[str, list[str]] = {}
     families: dict[str, list[str]] = {}
@@ -259,7 +264,7 @@ def record(tell: Callable[[str], None]) -> Manifest:
         own = families.setdefault(workload.family, [])
         own.extend(key for key in used.entries if key not in known and key not in own)
         for key, entry in used.entries.items():
-            entry.nested &= entries.get(key, entry).nested
+            entry.nested &= entries.get(key, entry).nested and key not in called_by_python
         entries |= used.entries
         needs |= used.needs
         tell(f"{workload.family}: {len(used.entries)} kernels used, {len(own)} in the family")

@@ -37,7 +37,7 @@ from .point_distance import distance, surface_of
 from .polygons import nearest_on_polygon, set_normals
 from .surface_points import sample_count, sample_point
 
-NEVER = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
+NO_TOUCH_TIME = 2.0  # the time of a touch that does not happen; a step is from 0 to 1
 MOST_ADVANCES_3D = 480  # of the advancement, which meshes may need; then a pair counts as touching or as crossing
 REACHED_CONVEX = 0.02  # distance from a depth, relative to it, at which convex pairs have reached it
 REACHED_MESH = 0.5  # the same for meshes, whose steps are as long as the resolution allows
@@ -83,7 +83,7 @@ def crosses(gap_of, shapes, work, a, b, depth, reached):
 
 @kernel
 def touch_time(shapes, work, a, b, tolerance, until):
-    """Time at which two parts of a 3D world first touch, up to a gap of `tolerance`; NEVER if not before `until`.
+    """Time at which two parts of a 3D world first touch, within `tolerance`; NO_TOUCH_TIME if not before `until`.
 
     Parts that touch but do not approach are advanced further. Meshes have a tolerance of at least half a cell of their
     grid, and are advanced with care: sample points do not see the whole surface.
@@ -98,7 +98,7 @@ def touch_time(shapes, work, a, b, tolerance, until):
         gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
         bound = approach_bound(a, b, normal)
         if bound <= 0.0 or gap > bound * (until - t):
-            return NEVER
+            return NO_TOUCH_TIME
         if gap > tolerance:
             t += (gap - care * tolerance) / bound
             continue
@@ -112,7 +112,7 @@ def touch_time(shapes, work, a, b, tolerance, until):
             return t
         t = later
         if t > until:
-            return NEVER
+            return NO_TOUCH_TIME
     return t
 
 
@@ -331,13 +331,13 @@ def _part_pairs(shapes, motions, pairs):
 
 
 def touch_times(shapes: Shapes3D, motions: Motions, tolerance: Floats) -> Floats:
-    """Times (m,) of the first touch of pairs, as fractions of the step; NEVER for pairs that do not touch.
+    """Times (m,) of the first touch of pairs, as fractions of the step; NO_TOUCH_TIME for pairs that do not touch.
 
     `tolerance` (m,) is the gap up to which bodies touch. A pair that touches at the start gets the time 0 if it
     approaches, else the time of a later touch. For two spheres the time is exact.
     """
     spheres, reach, apart, displacement = _round_pairs(shapes, motions)
-    time = np.full(len(spheres), NEVER)
+    time = np.full(len(spheres), NO_TOUCH_TIME)
     if spheres.any():
         _sphere_times(np.flatnonzero(spheres), apart, displacement, reach, time)
     if not spheres.all():
@@ -356,19 +356,19 @@ def _sphere_times(pairs, apart, displacement, reach, time):
 def sphere_touch(apart, displacement, reach):
     """Time at which a point at `apart` that is displaced within the step first comes within `reach` of the origin.
 
-    NEVER if it does not. If it starts within reach: 0 if it comes nearer, else NEVER.
+    NO_TOUCH_TIME if it does not. If it starts within reach: 0 if it comes nearer, else NO_TOUCH_TIME.
     """
     inward, fast, length = dot(apart, displacement), dot(displacement, displacement), norm(apart)
     c = (length - reach) * (length + reach)
     if inward >= 0.0:
-        return NEVER
+        return NO_TOUCH_TIME
     if c <= 0.0:
         return 0.0
     square = inward * inward - fast * c
     if square < 0.0:
-        return NEVER
+        return NO_TOUCH_TIME
     time = c / (np.sqrt(square) - inward)
-    return time if time <= 1.0 else NEVER
+    return time if time <= 1.0 else NO_TOUCH_TIME
 
 
 @kernel

@@ -129,9 +129,9 @@ def _side(segment, p):
 
 # ---- 3D
 
-LEVEL = 1e-4  # a rim whose gap varies by less (relative to its radius) has no foremost point
-NEWTON = 8  # iterations for the maximum of a wave
-SAMPLES = 24  # angles at which a wave is sampled to find its maxima
+LEVEL_RIM = 1e-4  # a rim whose gap varies by less (relative to its radius) has no foremost point
+WAVE_ITERATIONS = 8  # iterations for the maximum of a wave
+WAVE_SAMPLES = 24  # angles at which a wave is sampled to find its maxima
 
 
 @kernel
@@ -159,7 +159,7 @@ def summit(wave, t):
     a, b, c, d = wave
     if c == 0.0 and d == 0.0:
         return np.arctan2(b, a)
-    for _ in range(NEWTON):
+    for _ in range(WAVE_ITERATIONS):
         c1, s1, c2, s2 = np.cos(t), np.sin(t), np.cos(2.0 * t), np.sin(2.0 * t)
         slope = -a * s1 + b * c1 - 2.0 * c * s2 + 2.0 * d * c2
         bend = -a * c1 - b * s1 - 4.0 * c * c2 - 4.0 * d * s2
@@ -181,8 +181,8 @@ def summits(wave, out):
         out[0] = np.arctan2(b, a)
         return 1
     n = 0
-    step = 2.0 * np.pi / SAMPLES
-    for i in range(SAMPLES):
+    step = 2.0 * np.pi / WAVE_SAMPLES
+    for i in range(WAVE_SAMPLES):
         before, here, after = (
             _wave_height(wave, (i - 1) * step),
             _wave_height(wave, i * step),

@@ -16,13 +16,13 @@ from ..solvers.rows import Floats
 from .box_axes import box_normal
 from .clipping import SAME_PLACE, clip, place_at
 from .contact_set import Contact, put
-from .features import BAND, Depth, box_feature, point_of
+from .features import FEATURE_BAND, Depth, box_feature, point_of
 from .manifold import Manifold, faces_across, feature_of, gaps_at, motions_of, onto
 from .parts import motion_between, relative_pose, world_point
 
 # Sine of the angle to the normal up to which a whole face of a box is a feature against another box, since edges may
 # cross at any place of it; larger than that up to which `box_normal` prefers faces to edges.
-TILT = 0.02
+FACE_TILT = 0.02
 
 
 class Quads(NamedTuple):
@@ -112,11 +112,11 @@ def put_box_contacts(halves, a, b, query, last, work, table, n):
     (g, h), margin, p = halves, query.margin, work.features.point
     size = min(norm(g), norm(h))
     normal = to_world(a.start.turn, box_normal(work.axes, relative_pose(b.start, a.start).turn, size, query.inner))
-    band, later = min(margin + query.move, BAND * query.inner), max(margin - last, 0.0)
+    band, later = min(margin + query.move, FEATURE_BAND * query.inner), max(margin - last, 0.0)
     in_a, in_b = to_local(a.start.turn, normal), to_local(b.start.turn, normal)
     then_a, then_b = to_local(a.end.turn, to_world(b.end.turn, in_b)), to_local(b.end.turn, to_world(a.end.turn, in_a))
-    first = box_feature(g, a.start, in_a, Depth(band, later, then_a, TILT), p, 0)
-    second = box_feature(h, b.start, -in_b, Depth(band, later, -then_b, TILT), p, 1)
+    first = box_feature(g, a.start, in_a, Depth(band, later, then_a, FACE_TILT), p, 0)
+    second = box_feature(h, b.start, -in_b, Depth(band, later, -then_b, FACE_TILT), p, 1)
     points = 0
     if first.points == 4 and second.points == 4:
         points = _clip_quads(normal, SAME_PLACE * size, p, work.quads, work.features.place)

@@ -20,7 +20,7 @@ FEWEST_CELLS = 27
 # Columns of `Cells.ball`, whose other columns belong to `flight.py`: the cell of a ball along the three axes, the next
 # ball in the same cell, and the one before it (-1 for the first). A row of 64 bytes is one cache line.
 CELL, AFTER, BEFORE, BALL = 8, 11, 12, 16
-ROOM = 1.0 + 1e-6  # width of the narrowest cell, in diameters of the largest ball
+CELL_ROOM = 1.0 + 1e-6  # width of the narrowest cell, in diameters of the largest ball
 FEWEST_PERIODIC = 3  # cells along a periodic axis: with fewer, a pair may touch across both sides
 
 
@@ -43,7 +43,7 @@ def make_cells(position: Floats, diameter: float, low: Floats, period: Floats) -
     n = len(position)
     start = np.where(period > 0.0, low, position.min(axis=0))
     extent = np.where(period > 0.0, period, np.ptp(position, axis=0))
-    narrowest, most = ROOM * diameter, CELLS_PER_BODY * n + FEWEST_CELLS
+    narrowest, most = CELL_ROOM * diameter, CELLS_PER_BODY * n + FEWEST_CELLS
     counts = np.maximum(np.floor(extent / narrowest), 1.0)
     while counts.prod() > most:
         # The axis with the most cells of all that may have fewer is thinned out first: few iterations for any shape.

@@ -19,7 +19,7 @@ from .box_manifold import Quads, new_quads
 from .clipping import PARALLEL_SINE, clip
 from .contact_set import Contact, feature_code, put
 from .epa import Polytope, Preview, overlap, polytope
-from .features import BAND, Scratch, facing, most_points, new_scratch, plain_depth, point_of
+from .features import FEATURE_BAND, Scratch, facing, most_points, new_scratch, plain_depth, point_of
 from .gjk import segment_separation, shifted_separation
 from .manifold import Manifold, put_contacts
 from .parts import (
@@ -36,15 +36,15 @@ from .parts import (
 )
 from .point_distance import feature_distance, nearest
 
-FAR = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
-CLOSE = 0.02  # gap, in the same unit, up to which fast bodies are advanced
-SPHERE_CLOSE = 1e-3  # the same for spheres, whose touch is exact
-ADVANCES = 32  # largest number of steps of conservative advancement
-SQUARE = 1.0 - 5e-5  # cosine (0.01 rad) above which a normal is replaced by the exact one of a face
-WORSE = 1e-9  # loss of separation, relative to the size of the pair, that the exact normal may cost
-REFINEMENTS = 6  # largest number of searches with cores moved apart
-LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
-SETTLED = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
+FAST_GAP = 0.1  # gap, in half widths of the smaller body, above which bodies that touch in this step count as fast
+ADVANCED_GAP = 0.02  # gap, in the same unit, up to which fast bodies are advanced
+ADVANCED_SPHERE_GAP = 1e-3  # the same for spheres, whose touch is exact
+MOST_ADVANCES = 32  # largest number of steps of conservative advancement
+FACE_NORMAL_COSINE = 1.0 - 5e-5  # cosine (0.01 rad) above which a normal is replaced by the exact one of a face
+NORMAL_LOSS = 1e-9  # loss of separation, relative to the size of the pair, that the exact normal may cost
+MOST_REFINEMENTS = 6  # largest number of searches with cores moved apart
+CORE_LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
+SAME_DIRECTION = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
 PASSED_BY = 0.5  # cosine of normals at the touch and at the end of the step, below which the bodies have passed by
 
 
@@ -102,7 +102,7 @@ def core_separation(a, b, limit, preview, hull):
         a, b, sign = b, a, -1.0
         preview = Preview(preview.second, preview.first, preview.move)
     best, normal, shift, scale = 0.0, Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0), a.core.reach + b.core.reach
-    for look in range(REFINEMENTS):
+    for look in range(MOST_REFINEMENTS):
         distance, n = shifted_separation(a, b, shift, limit)
         if look == 0:
             if distance > 0.0:
@@ -115,9 +115,9 @@ def core_separation(a, b, limit, preview, hull):
             found, cosine = dot(n, difference(a, b, -n)), dot(n, normal)
             if found > best or look == 1:
                 best, normal = found, n
-            if cosine > 1.0 - SETTLED:
+            if cosine > 1.0 - SAME_DIRECTION:
                 break
-        shift = (LIFT * scale - best) * normal
+        shift = (CORE_LIFT * scale - best) * normal
     return best, sign * normal
 
 
@@ -125,15 +125,15 @@ def core_separation(a, b, limit, preview, hull):
 def _exact_normal(a, b, n, p):
     """The exact normal of two features that meet, if the given one equals it up to rounding, and whether it does."""
     exact = Vec3(0.0, 0.0, 0.0)
-    if a.points >= 3 and dot(a.face, n) > SQUARE:
+    if a.points >= 3 and dot(a.face, n) > FACE_NORMAL_COSINE:
         exact = exact + a.face
-    if b.points >= 3 and -dot(b.face, n) > SQUARE:
+    if b.points >= 3 and -dot(b.face, n) > FACE_NORMAL_COSINE:
         exact = exact - b.face
     if a.points == 2 and b.points == 2:
         e, g = point_of(p, 0, 1) - point_of(p, 0, 0), point_of(p, 1, 1) - point_of(p, 1, 0)
         exact = cross(e, g)
         along, square = dot(exact, n), dot(exact, exact)
-        if square <= PARALLEL_SINE**2 * (dot(e, e) * dot(g, g)) or abs(along) <= SQUARE * np.sqrt(square):
+        if square <= PARALLEL_SINE**2 * (dot(e, e) * dot(g, g)) or abs(along) <= FACE_NORMAL_COSINE * np.sqrt(square):
             return n, False
         if along < 0.0:
             exact = -exact
@@ -150,7 +150,7 @@ def put_part_contacts(a, b, query, time, work, table, n):
     margin, move, inner = query.margin, query.move, query.inner
     size, scale = min(a.core.reach, b.core.reach), a.core.reach + b.core.reach
     boxes, radii = a.core.kind == BOX and b.core.kind == BOX, a.core.radius + b.core.radius
-    limit, rounds, distance, depth = margin, 0, 0.0, plain_depth(min(margin + move, BAND * inner))
+    limit, rounds, distance, depth = margin, 0, 0.0, plain_depth(min(margin + move, FEATURE_BAND * inner))
     ended, p = False, work.features.point  # whether the features at the end of the step have been used
     while True:
         one, two = Part(a.core, a.start), Part(b.core, b.start)
@@ -166,14 +166,18 @@ def put_part_contacts(a, b, query, time, work, table, n):
             if gap > rest:
                 return n
             # Fast bodies: conservative advancement to the first touch.
-            if gap > (CLOSE * inner if time > 0.0 else FAR * inner + margin) and time < 1.0 and rounds < ADVANCES:
+            if (
+                gap > (ADVANCED_GAP * inner if time > 0.0 else FAST_GAP * inner + margin)
+                and time < 1.0
+                and rounds < MOST_ADVANCES
+            ):
                 time = min(time + gap / move, 1.0)
                 rounds += 1
                 continue
         first, second = facing(one, normal, depth, p, 0), facing(two, -normal, depth, p, 1)
         if not boxes:
             exact, found = _exact_normal(first, second, normal, p)
-            if found and dot(exact, difference(one, two, -exact)) >= distance - WORSE * scale:
+            if found and dot(exact, difference(one, two, -exact)) >= distance - NORMAL_LOSS * scale:
                 normal = exact
                 first, second = facing(one, normal, depth, p, 0), facing(two, -normal, depth, p, 1)
         manifold = Manifold(first, second, normal, clip(first, second, normal, size, work.features), time)
@@ -208,7 +212,7 @@ def put_sphere_contact(a, b, query, table, n):
     # conservative advancement to the touch; then the end again, if the contact there is only grazing.
     center, time, predicted = end, 1.0, 0.0
     near = nearest(shape.core, center)
-    for look in range(ADVANCES):
+    for look in range(MOST_ADVANCES):
         if look > 0:
             near = nearest(shape.core, center)
         gap = near.distance - reach
@@ -216,7 +220,7 @@ def put_sphere_contact(a, b, query, table, n):
             if gap > query.margin:
                 return n
             time = 0.0
-        elif gap > (FAR if look == 1 else SPHERE_CLOSE) * r and time < 1.0 and look < ADVANCES - 2:
+        elif gap > (FAST_GAP if look == 1 else ADVANCED_SPHERE_GAP) * r and time < 1.0 and look < MOST_ADVANCES - 2:
             time = min(time + gap / length, 1.0) if length > gap else 1.0
         else:
             predicted = feature_distance(shape.core, near, end) - reach
@@ -238,17 +242,17 @@ def _touch(a, b, query, work):
     time, radii, none = 0.0, a.core.radius + b.core.radius, Preview(a.start, b.start, -1.0)
     one, two = Part(a.core, a.start), Part(b.core, b.start)
     distance, normal = core_separation(one, two, np.inf, none, work.polytope)
-    near = FAR * query.inner + query.margin
-    for _ in range(ADVANCES):
+    near = FAST_GAP * query.inner + query.margin
+    for _ in range(MOST_ADVANCES):
         if distance - radii <= near or time == 1.0:
             break
-        time, near = min(time + (distance - radii) / query.move, 1.0), CLOSE * query.inner
+        time, near = min(time + (distance - radii) / query.move, 1.0), ADVANCED_GAP * query.inner
         one, two = Part(a.core, midway(a.start, a.end, time)), Part(b.core, midway(b.start, b.end, time))
         distance, normal = core_separation(one, two, np.inf, none, work.polytope)
-    p, depth = work.features.point, plain_depth(BAND * query.inner)
+    p, depth = work.features.point, plain_depth(FEATURE_BAND * query.inner)
     exact, found = _exact_normal(facing(one, normal, depth, p, 0), facing(two, -normal, depth, p, 1), normal, p)
     along = dot(exact, difference(one, two, -exact))
-    if found and along >= distance - WORSE * (a.core.reach + b.core.reach):
+    if found and along >= distance - NORMAL_LOSS * (a.core.reach + b.core.reach):
         return time, along, exact
     return time, distance, normal
 

@@ -16,19 +16,19 @@ from ..geometry.shapes import CAPSULE
 from ..geometry.vectors import Vec3, dot, norm, row3, to_local, to_world
 from ..kernels import kernel, lean
 from ..world import BOX, MESH, PLANE, SPHERE
-from .boundaries import LEVEL, Boundary, boundary_of, point_gap, rim_wave, summit, summits
+from .boundaries import LEVEL_RIM, Boundary, boundary_of, point_gap, rim_wave, summit, summits
 from .box_axes import box_separation, box_touch
 from .box_manifold import put_box_contacts
 from .contact_set import FEATURE_MASK, Contact, contact_at, contact_table, put, set_bodies, with_room
 from .convex import (
-    FAR,
+    FAST_GAP,
     Query,
     new_work,
     put_part_contacts,
     put_smooth_contact,
     put_sphere_contact,
 )
-from .features import RIM
+from .features import RIM_FEATURES
 from .pairs import AXIS, COLUMNS, FIRST, SECOND, Rows, image_rows, rows_to_bodies
 from .parts import (
     AXIS_ENDS,
@@ -88,7 +88,7 @@ def _put_boxes(bodies, ka, kb, query, trial, work, table, n):
         return n, 0.0, axis
     start_a, start_b = pose_at(placed.pose0, ka), pose_at(placed.pose0, kb)
     gap, time = box_touch(relative_pose(start_b, start_a), g, h, query.margin, work.axes)
-    if gap > FAR * query.inner and time > 0.0:
+    if gap > FAST_GAP * query.inner and time > 0.0:
         return n, time, axis
     a, b = StepPoses(start_a, end_a, start_a), StepPoses(start_b, end_b, start_b)
     to = put_box_contacts((g, h), a, b, query, last, work, table, n)
@@ -313,10 +313,10 @@ def _put_rims(part, boundary, feature, angles, table, n):
         wave0 = rim_wave(boundary.start, part.start, radius, height)
         wave1 = rim_wave(boundary.end, part.end, radius, height)
         swing = (abs(wave0[0]) + abs(wave0[1]) + abs(wave0[2]) + abs(wave0[3])) / radius
-        fixed = RIM if swing < LYING_RIM else 0
-        moving = summits(wave0, angles) if swing > LEVEL else 0
+        fixed = RIM_FEATURES if swing < LYING_RIM else 0
+        moving = summits(wave0, angles) if swing > LEVEL_RIM else 0
         for i in range(fixed + moving):
-            t = 2.0 * np.pi * i / RIM if i < fixed else angles[i - fixed]
+            t = 2.0 * np.pi * i / RIM_FEATURES if i < fixed else angles[i - fixed]
             if i < fixed and moving > 0 and np.cos(t - angles[0]) > SAME_RIM_POINT:
                 continue
             later = t
@@ -325,7 +325,7 @@ def _put_rims(part, boundary, feature, angles, table, n):
                 later = summit(wave1, np.arctan2(out.y, out.x))
             p = world_point(part.start, Vec3(radius * np.cos(t), radius * np.sin(t), height))
             q = world_point(part.end, Vec3(radius * np.cos(later), radius * np.sin(later), height))
-            n = _put_point(boundary, p, q, 0.0, code + (i if i < fixed else RIM + i - fixed), table, n)
+            n = _put_point(boundary, p, q, 0.0, code + (i if i < fixed else RIM_FEATURES + i - fixed), table, n)
     return n
 
 
@@ -335,7 +335,7 @@ def _most_points(shapes):
     points = AXIS_ENDS  # starts of smooth shapes; a capsule has two ends
     for f in range(len(shapes.kind)):
         if has_rims(shapes.kind[f]):
-            points = max(points, 2 * (RIM + 2))
+            points = max(points, 2 * (RIM_FEATURES + 2))
         elif shapes.kind[f] != MESH:
             points = max(points, shapes.vertex_ptr[f + 1] - shapes.vertex_ptr[f])
     return points * most_parts(shapes)

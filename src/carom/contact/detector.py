@@ -39,7 +39,7 @@ SOLID_PIECE = 1_000  # other candidate pairs per task, which take longer
 BOUNDARY_ROOM = 64  # contacts of balls with boundaries for which there is room at first
 
 Mask = np.ndarray  # (n,) marks bodies; empty for none
-NOBODY = np.empty(0, np.bool_)
+NO_MARKED_BODIES = np.empty(0, np.bool_)
 
 
 class Detector:
@@ -182,7 +182,7 @@ class Detector:
     def _solids(self, ends: Ends, pairs: np.ndarray, chosen: Mask) -> Floats:
         from .convex_bodies import place_rows, row_contacts, solid_contacts  # late: few worlds need these kernels
 
-        shapes = self.world.shapes_3d
+        shapes = self.world.shapes
         if len(pairs) <= SOLID_PIECE or thread_count() == 1:
             whole: Floats = solid_contacts(shapes, pairs, ends, chosen)
             return whole
@@ -224,7 +224,7 @@ def _in_pieces(count: int, piece: int, chosen: Mask, find: Callable[[int, int, M
     tables: dict[tuple[int, int], Floats] = {}
 
     def one(low: int, high: int) -> float:
-        tables[low, high] = find(low, high, NOBODY if low < high else chosen)
+        tables[low, high] = find(low, high, NO_MARKED_BODIES if low < high else chosen)
         return 0.0
 
     edges.append((count, count))  # boundaries

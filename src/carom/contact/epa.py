@@ -21,8 +21,8 @@ POLYTOPE_VERTICES = 160  # largest number
 POLYTOPE_FACES = 2 * POLYTOPE_VERTICES + 8
 FLAT_TOLERANCE = 1e-10  # on the distance of a face of the difference, relative to the size of the pair
 CURVED_TOLERANCE = 1e-5  # for curved cores, whose differences have no faces; the caller refines the direction
-EQUAL = 1e-9  # faces this close to the nearest (relative to size) are equally near
-PREVIEW = 0.01  # weight of the separation after the step: decides among directions that are equal before it
+EQUAL_FACES = 1e-9  # faces this close to the nearest (relative to size) are equally near
+FACE_PREVIEW = 0.01  # weight of the separation after the step: decides among directions that are equal before it
 
 # Columns of Polytope.face: three vertices, outward normal, offset, and whether it is a face of the difference.
 NORMAL, OFFSET, SETTLED, FACE_COLUMNS = 3, 6, 7, 8
@@ -176,8 +176,8 @@ def _grow(a, b, window, tolerance, p):
 def _score_faces(a, b, preview, face, limit):
     """Writes the score of each row of `face` as a separating direction to SETTLED; returns the best one.
 
-    The score is the separation, plus PREVIEW times that after the step; it is -inf beyond `limit`, and for all but one
-    of coplanar triangles.
+    The score is the separation, plus FACE_PREVIEW times that after the step; it is -inf beyond `limit`, and for all but
+    one of coplanar triangles.
     """
     top, after_a, after_b = 0, Part(a.core, preview.first), Part(b.core, preview.second)
     for i in range(len(face)):
@@ -189,7 +189,7 @@ def _score_faces(a, b, preview, face, limit):
             if face[j, SETTLED] > -np.inf and dot(normal, _normal(face, j)) > 1.0 - 1e-12:
                 score = -np.inf
         if preview.move >= 0.0 and score > -np.inf:
-            score -= PREVIEW * dot(normal, difference(after_a, after_b, normal))
+            score -= FACE_PREVIEW * dot(normal, difference(after_a, after_b, normal))
         face[i, SETTLED] = score
         if score > face[top, SETTLED]:
             top = i
@@ -206,7 +206,7 @@ def overlap(a, b, preview, p):
     if not _start(a, b, p):
         return 0.0, Vec3(0.0, 0.0, 1.0)
     scale, curved = a.core.reach + b.core.reach, is_curved(a.core) or is_curved(b.core)
-    window = 0.0 if curved else EQUAL * scale + PREVIEW * max(preview.move, 0.0)
+    window = 0.0 if curved else EQUAL_FACES * scale + FACE_PREVIEW * max(preview.move, 0.0)
     face = p.face[: _grow(a, b, window, (CURVED_TOLERANCE if curved else FLAT_TOLERANCE) * scale, p)]
     least = np.inf
     for i in range(len(face)):
@@ -214,7 +214,7 @@ def overlap(a, b, preview, p):
     top = _score_faces(a, b, preview, face, least + window)
     mean = Vec3(0.0, 0.0, 0.0)
     for i in range(len(face)):
-        weight = 1.0 - (face[top, SETTLED] - face[i, SETTLED]) / (EQUAL * scale)
+        weight = 1.0 - (face[top, SETTLED] - face[i, SETTLED]) / (EQUAL_FACES * scale)
         if weight > 0.0:
             mean = mean - weight * _normal(face, i)
     length = norm(mean)

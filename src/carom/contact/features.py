@@ -20,9 +20,9 @@ from ..kernels import kernel
 from ..solvers.rows import Floats
 from .parts import foremost_vertex, has_rims, rims, world_point
 
-RIM = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
-UPRIGHT = 1e-4  # sine of the tilt below which a cap or rim has no foremost point
-BAND = 0.2  # largest depth of features, in half widths of the smaller body
+RIM_FEATURES = 8  # fixed points on the rim of a cap, against convex shapes and boundaries
+UPRIGHT_SINE = 1e-4  # sine of the tilt below which a cap or rim has no foremost point
+FEATURE_BAND = 0.2  # largest depth of features, in half widths of the smaller body
 CAP_TILT = 0.2  # sine of the tilt above which a small cap counts as a point
 
 
@@ -77,7 +77,7 @@ def new_scratch(most):
 @kernel
 def most_points(shapes):
     """The largest number of points that a feature can have."""
-    most = RIM + 1
+    most = RIM_FEATURES + 1
     for j in range(len(shapes.loop_ptr) - 1):
         most = max(most, shapes.loop_ptr[j + 1] - shapes.loop_ptr[j])
     return most
@@ -173,7 +173,7 @@ def _rimmed(part, n, depth, point, w):
     across, wide = np.sqrt(n.x * n.x + n.y * n.y), max(ends.top, ends.bottom)
     # How far the foremost point of the upper rim lies before that of the lower one.
     lead = (ends.top - ends.bottom) * across + (ends.high - ends.low) * n.z
-    upper, side, tilted = lead >= 0.0, abs(lead) <= depth, across > UPRIGHT
+    upper, side, tilted = lead >= 0.0, abs(lead) <= depth, across > UPRIGHT_SINE
     radius, height = (ends.top, ends.high) if upper else (ends.bottom, ends.low)
     ux, uy = (wide * n.x / across / wide, wide * n.y / across / wide) if across > 0.0 else (0.0, 0.0)
     axis, out = to_world(pose.turn, Vec3(0.0, 0.0, 1.0)), to_world(pose.turn, Vec3(ux, uy, 0.0))
@@ -186,18 +186,18 @@ def _rimmed(part, n, depth, point, w):
             _put(point, w, k, world_point(pose, Vec3(px, py, z)), 1 if top else 2, rho)
         return Feature(w, 2 if side else 1, 0.0, face, axis, out, pose.position, 0.0)
     px, py = (radius * n.x / across, radius * n.y / across) if across > 0.0 else (0.0, 0.0)
-    code, count, step = 16 if upper else 32, 0, 2.0 * np.pi / RIM
+    code, count, step = 16 if upper else 32, 0, 2.0 * np.pi / RIM_FEATURES
     angle = np.arctan2(n.y, n.x) if tilted else -1.0
     if tilted and angle < -1e-6:
         angle += 2.0 * np.pi
-    for i in range(2 * RIM):  # at each angle the fixed point, then the foremost one if it follows
+    for i in range(2 * RIM_FEATURES):  # at each angle the fixed point, then the foremost one if it follows
         t = (i // 2) * step
         if i % 2 == 0 and abs(angle - t) > 1e-6:
             rim = Vec3(radius * np.cos(t), radius * np.sin(t), height)
             _put(point, w, count, world_point(pose, rim), code + i // 2, 0.0)
             count += 1
         elif i % 2 == 1 and tilted and t - 1e-6 <= angle < t + step - 1e-6:
-            _put(point, w, count, world_point(pose, Vec3(px, py, height)), code + RIM, radius)
+            _put(point, w, count, world_point(pose, Vec3(px, py, height)), code + RIM_FEATURES, radius)
             count += 1
     return Feature(w, count, 0.0, face, axis, out, pose.position + abs(height) * face, radius)
 

@@ -30,10 +30,10 @@ PLACE, VELOCITY, SINCE, RADIUS = 0, 3, 6, 7
 # percent of the predictions.)
 IMPACT, WALL = 0, 1
 # Columns of `Flight.mark`, the first of which hold the times: partner of the next impact (a ball, -1 - k for boundary
-# k, NOBODY), its number of changes when the impact was predicted, number of changes of the ball's own path, the next
+# k, NO_PARTNER), its number of changes when the impact was predicted, number of changes of the ball's own path, next
 # cell wall: 2 axis + (0 low, 1 high); then those of `cells.py`; the number of the body, and its row of `Matter.trait`.
 PARTNER, PARTNER_CHANGES, CHANGES, CELL_WALL, OWNER, TRAIT = 4, 5, 6, 7, 13, 14
-NOBODY = -(2**31)
+NO_PARTNER = -(2**31)
 
 
 class Span(NamedTuple):
@@ -178,7 +178,7 @@ def _curved_meeting(ball, other, d, span, end, knots):
 @lean
 def _meet_balls(flight, i, ball, around, count, time):
     """Predicts the next impact of ball i with the balls `around`, and writes it if it is the earliest known."""
-    span, best, partner = flight.span, flight.event[i, IMPACT], NOBODY
+    span, best, partner = flight.span, flight.event[i, IMPACT], NO_PARTNER
     for k in range(count):
         j = around[k]
         other = ball_at(flight, j, time)
@@ -198,7 +198,7 @@ def _meet_balls(flight, i, ball, around, count, time):
                 when = time + max(c, 0.0) / (np.sqrt(inside) - b)
         if when < best:
             best, partner = when, j
-    if partner != NOBODY:
+    if partner != NO_PARTNER:
         flight.event[i, IMPACT], flight.mark[i, PARTNER] = best, partner
         flight.mark[i, PARTNER_CHANGES] = flight.mark[partner, CHANGES]
 
@@ -299,7 +299,7 @@ def _schedule(flight, i):
 def predict(flight, i, around, count, time):
     """Predicts and queues the next event of ball i after a change of its path; `around` has the balls around it."""
     ball = ball_at(flight, i, time)
-    flight.event[i, IMPACT], flight.mark[i, PARTNER] = np.inf, NOBODY
+    flight.event[i, IMPACT], flight.mark[i, PARTNER] = np.inf, NO_PARTNER
     _meet_balls(flight, i, ball, around, count, time)
     if ball.free > 0.0:
         _meet_boundaries(flight, i, ball, time)

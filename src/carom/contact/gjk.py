@@ -16,8 +16,8 @@ from ..kernels import kernel
 from .parts import difference
 
 GJK_ITERATIONS = 64  # largest number
-NEAR = 1e-12  # tolerance on the squared distance, relative
-TOUCH = 1e-10  # distance, relative to the size of the pair, below which the cores touch
+SEARCH_TOLERANCE = 1e-12  # tolerance on the squared distance, relative
+CORE_TOUCH = 1e-10  # distance, relative to the size of the pair, below which the cores touch
 
 
 class Simplex(NamedTuple):
@@ -131,7 +131,7 @@ def shifted_separation(a, b, shift, limit):
     if dot(v, v) == 0.0:
         v = Vec3(1.0, v.y, v.z)
     simplex, square = Simplex(0, v, v, v, v), np.inf
-    touch = (TOUCH * (a.core.reach + b.core.reach)) ** 2
+    touch = (CORE_TOUCH * (a.core.reach + b.core.reach)) ** 2
     for _ in range(GJK_ITERATIONS):
         w = difference(a, b, -v) + shift
         if simplex.used > 0:
@@ -139,7 +139,7 @@ def shifted_separation(a, b, shift, limit):
             if ahead > 0.0 and ahead * ahead > limit * limit * square:
                 length = np.sqrt(square)
                 return ahead / length, v / length
-            if square - ahead <= NEAR * square:
+            if square - ahead <= SEARCH_TOLERANCE * square:
                 break
         nearest, simplex = _nearest(_with_point(simplex, w))
         shorter = dot(nearest, nearest)

@@ -8,12 +8,12 @@ from ..geometry.vectors import Vec3, dot, norm, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats
 
-_SMOOTH = 0.99  # length of the mean of unit gradients that differ by less than about 10 degrees
+_SMOOTH_GRADIENT = 0.99  # length of the mean of unit gradients that differ by less than about 10 degrees
 _WALK_STEPS = 16  # largest number of steps of a walk over the surface
 _WALK_ATTEMPTS = 4  # attempts per step, each shorter
 _ON_SURFACE = 0.25  # distance in cells within which a point is on the surface
 _LOOK_AHEAD = 1.5  # cells that a step looks ahead, which stays within the grid
-_PAD = 2.0  # cells between the mesh and the sides of its grid
+_GRID_PAD = 2.0  # cells between the mesh and the sides of its grid
 
 
 class DistanceGrid(NamedTuple):
@@ -116,7 +116,7 @@ def grid_value(grid, p):
     out = _beyond(grid, s, 0.0)
     if not _is_zero(out):
         # Two lower bounds: the value at the side minus the distance to it, and the distance to the mesh's bounding box.
-        d = max(d - grid.spacing * norm(out), grid.spacing * norm(_beyond(grid, s, _PAD)))
+        d = max(d - grid.spacing * norm(out), grid.spacing * norm(_beyond(grid, s, _GRID_PAD)))
     return d
 
 
@@ -169,11 +169,11 @@ def grid_normal(grid, p):
     """
     s = (p - grid.low) / grid.spacing
     if not _is_zero(_beyond(grid, s, 0.0)):
-        g = _beyond(grid, s, _PAD)
+        g = _beyond(grid, s, _GRID_PAD)
     else:
         cell, n = _cell_of(grid, s)
         g = _mean_gradient(grid, cell, n)
-        if dot(g, g) < (_SMOOTH * grid.spacing) ** 2:
+        if dot(g, g) < (_SMOOTH_GRADIENT * grid.spacing) ** 2:
             g = _cell_gradient(grid, cell, n)
     length = norm(g)
     if length == 0.0:  # halfway between two sides of the mesh: any direction is as good

@@ -36,12 +36,12 @@ from .parts import (
 from .point_distance import Surface, distance, signed_distance, surface_of
 from .surface_points import MOST_POINTS, SurfacePoints, point_room, put_front, put_nearest, surface_points
 
-_PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
+_PART_PRIME, _MANY_PARTS = 7919, 61  # spread the feature_id of several parts over its range
 _FACES_AWAY = -0.1  # cosine of outward directions above which a point faces away from a shape and does not touch it
 _FACES_AWAY_FROM_BOUNDARY = 0.5  # the same for boundaries: points above it are on the far side of their body
-_UNSURE = 0.98  # cosine: normals that differ by more than about 11 degrees belong to two sides
+_UNSURE_COSINE = 0.98  # cosine: normals that differ by more than about 11 degrees belong to two sides
 _ON_PLANE = 0.5  # distance of a projection from the surface, relative to that of the point, up to which it is on it
-_ROUNDING = 1e-9  # of the reach of a shape: distances and heights that differ by less are equal
+_EQUAL_DISTANCE = 1e-9  # of the reach of a shape: distances and heights that differ by less are equal
 _BACK_STEPS = 6  # distances from which a point is seen from farther back, each half of the one before
 _ROUND_SIDE = 0.5  # on a round side the cosine of normal and axis differs by less from that of the side's own normal
 _SUPPORT_BAND = 5e-3  # of the smaller reach: points up to this height above the lowest support the body
@@ -145,12 +145,12 @@ def _facing(surfaces, target, at, p, outward):
     """
     q, o = world_point(at, p), to_world(at.turn, outward)
     near = signed_distance(surfaces.target, q, False)
-    if dot(o, near.normal) < -_UNSURE:
+    if dot(o, near.normal) < -_UNSURE_COSINE:
         return False, near
     back = target.step_back
     for _ in range(_BACK_STEPS):
         seen = signed_distance(surfaces.target, q - back * o, False)
-        if dot(seen.normal, near.normal) >= _UNSURE:
+        if dot(seen.normal, near.normal) >= _UNSURE_COSINE:
             break
         plane = seen.distance + back * dot(o, seen.normal)
         inside = distance(surfaces.own, p - back * outward, 0.0) < 0.0
@@ -355,8 +355,8 @@ def _part_target(own, other, margin, strict):
         margin,
         strict,
         min(1.5 * other.spacing if is_mesh else 0.03 * other.reach, 0.25 * own.reach),
-        _ROUNDING * other.reach,
-        1e-2 * other.spacing if is_mesh else _ROUNDING * other.reach,
+        _EQUAL_DISTANCE * other.reach,
+        1e-2 * other.spacing if is_mesh else _EQUAL_DISTANCE * other.reach,
         0.0 if is_rounded(other.kind) else _SUPPORT_BAND * min(own.reach, other.reach),
     )
 
@@ -365,7 +365,7 @@ def _part_target(own, other, margin, strict):
 def _boundary_target(own, boundary0, boundary1, margin):
     """A boundary as the target of the points of a part."""
     here = Pose(Vec3(0.0, 0.0, 0.0), Mat3(Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)))
-    far, tie, band = Vec3(np.inf, np.inf, np.inf), _ROUNDING * own.reach, _SUPPORT_BAND * own.reach
+    far, tie, band = Vec3(np.inf, np.inf, np.inf), _EQUAL_DISTANCE * own.reach, _SUPPORT_BAND * own.reach
     return Target(
         True,
         boundary0,
@@ -486,14 +486,14 @@ def mesh_contacts(shapes, poses, pairs, chosen, boundaries, margins):
             for j in range(placed.ptr[b], placed.ptr[b + 1]):
                 if _are_close(shapes, placed, i, j, margin):
                     table = with_room(table, n, 3 * points)
-                    feature = 2 * _PRIME * ((i - placed.ptr[a]) * _MANY_PARTS + j - placed.ptr[b])
+                    feature = 2 * _PART_PRIME * ((i - placed.ptr[a]) * _MANY_PARTS + j - placed.ptr[b])
                     n = _add_pair(world, (i, j), Label(a, b, feature, 1.0), margin, table, n)
     for r in range(len(chosen)):
         for k in range(placed.ptr[r], placed.ptr[r + 1] if chosen[r] else placed.ptr[r]):
             if shapes.kind[shapes.shape[placed.part[k]]] == MESH:
                 for w in range(len(boundaries[1])):
                     table = with_room(table, n, points)
-                    label = Label(r, -1 - w, 2 * _PRIME * (k - placed.ptr[r]), 1.0)
+                    label = Label(r, -1 - w, 2 * _PART_PRIME * (k - placed.ptr[r]), 1.0)
                     n = _add_boundary(world, k, w, label, margins[r], table, n)
     return table[:n].copy()
 

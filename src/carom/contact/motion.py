@@ -24,7 +24,7 @@ from ..world import State, World
 from .pairs import FIRST, IMAGE, NO_IMAGE, SECOND, Pairs, image_drift, image_offset, sides_in_step
 
 FAR_MOTION = 0.5  # relative displacement, in half widths of the thinner body, up to which a pair cannot cross
-ROUNDING = 1e-9  # by this fraction bounding spheres are larger, so that rounding does not part those that touch
+SPHERE_ROUNDING = 1e-9  # by this fraction bounding spheres are larger, so that rounding does not part those that touch
 
 
 class Motion(NamedTuple):
@@ -235,7 +235,7 @@ def meeting_pairs(table, sides, before, after, rotation, radius, inner, overlap)
         if np.sqrt(fast) + turned <= FAR_MOTION * half:
             continue
         t = min(max(-along / fast, 0.0), 1.0) if fast > 0.0 else 0.0
-        reach = (radius[i] + radius[j]) * (1.0 + ROUNDING) - overlap * half
+        reach = (radius[i] + radius[j]) * (1.0 + SPHERE_ROUNDING) - overlap * half
         if reach > 0.0 and square + t * (2.0 * along + t * fast) <= reach * reach:
             numbers[m] = k
             m += 1

@@ -21,7 +21,7 @@ from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, row3, times, 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
 
-AXIS_ENDS, SPREAD = 6, 14  # directions of `spread_direction`: along the axes, and all of them
+AXIS_ENDS, SPREAD_DIRECTIONS = 6, 14  # directions of `spread_direction`: along the axes, and all of them
 
 
 class Poses(NamedTuple):
@@ -304,7 +304,7 @@ def foremost_point(kind, size, vertex, d):
 
 @kernel
 def spread_direction(k):
-    """Unit vector k of SPREAD: both ends of the axes, then the diagonals of the octants."""
+    """Unit vector k of SPREAD_DIRECTIONS: both ends of the axes, then the diagonals of the octants."""
     if k < 6:
         sign = 1.0 if k % 2 == 0 else -1.0
         return Vec3(sign if k < 2 else 0.0, sign if 2 <= k < 4 else 0.0, sign if k >= 4 else 0.0)

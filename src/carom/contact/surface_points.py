@@ -15,17 +15,26 @@ from ..geometry.shapes import CAPSULE, MESH, SPHERE
 from ..geometry.vectors import Vec3, dot, norm, put_row, row3, to_local
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
-from .features import UPRIGHT
+from .features import UPRIGHT_SINE
 from .grid_distance import grid_distance
-from .parts import SPREAD, foremost_point, has_rims, is_rounded, is_smooth, rims, spread_direction, world_point
+from .parts import (
+    SPREAD_DIRECTIONS,
+    foremost_point,
+    has_rims,
+    is_rounded,
+    is_smooth,
+    rims,
+    spread_direction,
+    world_point,
+)
 
 MOST_POINTS = 65  # of a capsule's core, or of a shape with rims
 _RIM_POINTS = 16  # points on each rim
 _FRONT_ITERATIONS = 3  # for the foremost point of a rim
-_DESCENTS = 8  # for the point of a smooth shape that is nearest to a mesh
+_MOST_DESCENTS = 8  # for the point of a smooth shape that is nearest to a mesh
 _STEADY_COSINE = 1.0 - 1e-14  # cosine above which two directions on that way are equal
 _SAME_NEAREST_POINT = 0.02  # distance, relative to the size of a smooth shape, up to which two such points are one
-_NOWHERE = 1e100  # coordinate of points that do not count
+_NO_PLACE = 1e100  # coordinate of points that do not count
 
 
 class SurfacePoints(NamedTuple):
@@ -62,7 +71,7 @@ def surface_points(shapes, shape, spacing, room):
         if has_rims(kind):
             count, links = _put_rims(rims(kind, size), spacing, room)
         elif not is_rounded(kind):
-            count, links = SPREAD, 0
+            count, links = SPREAD_DIRECTIONS, 0
         else:
             count = _put_core(size.y if kind == CAPSULE else 0.0, spacing, room)
             links = count - 1
@@ -107,7 +116,7 @@ def _put_rims(ends, spacing, room):
         radius, z, up = (top, high, 1.0) if k < _RIM_POINTS else (bottom, low, -1.0)
         out = Vec3(np.cos(angle), np.sin(angle), 0.0)
         if radius == 0.0 and k % _RIM_POINTS > 0:  # one point is sufficient
-            z = _NOWHERE
+            z = _NO_PLACE
         put_row(room.place, k, Vec3(radius * out.x, radius * out.y, z))
         put_row(room.later, k, row3(room.place, k))
         put_row(room.outward, k, _side_normal(ends, radius, out, up))
@@ -151,17 +160,17 @@ def put_front(points, place, ends, grid, at, margin):
             circle = world_point(at, Vec3(radius * out.x, radius * out.y, z))
             normal = to_local(at.turn, grid_distance(grid, circle, False).normal)
             across = norm(Vec3(normal.x, normal.y, 0.0))
-            if across < UPRIGHT:
+            if across < UPRIGHT_SINE:
                 break
             out = Vec3(-normal.x / across, -normal.y / across, 0.0)
-        flat = across < UPRIGHT or radius == 0.0
-        put_row(place, k, Vec3(radius * out.x, radius * out.y, _NOWHERE if flat else z))
+        flat = across < UPRIGHT_SINE or radius == 0.0
+        put_row(place, k, Vec3(radius * out.x, radius * out.y, _NO_PLACE if flat else z))
         put_row(points.outward, k, _side_normal(ends, radius, out, up))
         if 2.0 * radius * across > margin and k in (first, last):
             start = _RIM_POINTS if k == first else 0
             for i in range(start, start + _RIM_POINTS):
                 if place[i, 0] * out.x + place[i, 1] * out.y > 0.5 * radius:
-                    points.later[i, 2] = _NOWHERE
+                    points.later[i, 2] = _NO_PLACE
 
 
 @kernel
@@ -169,13 +178,14 @@ def put_nearest(points, place, core, grid, at, fresh):
     """Writes the points of a smooth core at which it is nearest to the mesh of a grid to `place`, one for each start.
 
     Each step goes to the foremost point against the normal of the mesh; the lowest point on the way counts, because
-    steps around a sharp ridge do not settle. Starts are SPREAD directions if `fresh`, else the outward directions found
-    before. Of points that coincide, the first counts. `at` maps the frame of the shape to the mesh's.
+    steps around a sharp ridge do not settle. There are SPREAD_DIRECTIONS starts if `fresh`, else those in
+    the outward directions found before. Of points that coincide, the first counts. `at` maps the frame of the shape to
+    the mesh's.
     """
     for k in range(points.end):
         d = spread_direction(k) if fresh else row3(points.outward, k)
-        best, least, outward = Vec3(0.0, 0.0, _NOWHERE), np.inf, d
-        for _ in range(_DESCENTS):
+        best, least, outward = Vec3(0.0, 0.0, _NO_PLACE), np.inf, d
+        for _ in range(_MOST_DESCENTS):
             p = foremost_point(core.kind, core.size, core.vertex, d)
             near = grid_distance(grid, world_point(at, p), False)
             if near.distance < least:
@@ -186,7 +196,7 @@ def put_nearest(points, place, core, grid, at, fresh):
             d = -inward
         for i in range(k if fresh else 0):
             if norm(row3(place, i) - best) <= _SAME_NEAREST_POINT * core.reach:
-                best = Vec3(0.0, 0.0, _NOWHERE)
+                best = Vec3(0.0, 0.0, _NO_PLACE)
         put_row(place, k, best)
         put_row(points.outward, k, outward)
 
@@ -205,7 +215,7 @@ def sample_count(shapes, shape):
     if has_rims(kind):
         return 17
     if is_smooth(kind):
-        return SPREAD + 1
+        return SPREAD_DIRECTIONS + 1
     return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
 
 
@@ -225,7 +235,7 @@ def sample_point(shapes, shape, k):
         radius, z = (top, high) if k < 8 else (bottom, low)
         return Vec3(radius * np.cos(angle), radius * np.sin(angle), z), 0.0
     if is_smooth(kind):
-        if k == SPREAD:
+        if k == SPREAD_DIRECTIONS:
             return Vec3(0.0, 0.0, 0.0), 0.0
         return foremost_point(kind, size, shapes.vertex, spread_direction(k)), 0.0
     return row3(shapes.vertex, shapes.vertex_ptr[shape] + k), 0.0

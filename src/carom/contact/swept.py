@@ -36,7 +36,7 @@ from ..geometry.vectors import Vec3, cross, dot, norm, row3
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints, counting_sort
 from ..world import MESH, State, World
-from .advancement import NEVER, touch_times
+from .advancement import NO_TOUCH_TIME, touch_times
 from .contact_set import (
     DRIFT,
     FEATURE,
@@ -62,10 +62,10 @@ from .parts import Poses
 TOUCH_TOLERANCE = 1e-3  # gap, relative to the smaller `inner`, at which bodies touch
 MESH_TOLERANCE = 0.1  # tolerance of meshes, relative to the cell of their distance grid
 SAME_TIME = 1e-6  # touches within this fraction of a step are simultaneous
-# The narrow phase at the time of touching compares poses after a further motion of FLIGHT tolerances, to see which
-# vertices approach; it reports gaps up to MARGIN tolerances, which such a motion cannot open.
-FLIGHT = 10.0
-MARGIN = 25.0
+# The narrow phase at the time of touching compares poses after a further motion of LOOK_AHEAD_MOTION tolerances, to see
+# which vertices approach; it reports gaps up to TOUCH_MARGIN tolerances, which such a motion cannot open.
+LOOK_AHEAD_MOTION = 10.0
+TOUCH_MARGIN = 25.0
 
 
 class Crossings(NamedTuple):
@@ -211,7 +211,7 @@ def _first_of_both(table, time, free):
     out = np.zeros(len(table), np.bool_)
     for k in range(len(table)):
         a, b, latest = table[k, FIRST_BODY], table[k, SECOND_BODY], time[k] - SAME_TIME
-        if time[k] < NEVER and when[a] >= latest and when[b] >= latest:
+        if time[k] < NO_TOUCH_TIME and when[a] >= latest and when[b] >= latest:
             out[k] = True
             for body in (a, b):
                 if free[body]:
@@ -309,9 +309,9 @@ def _shape_contacts(world: World, c: Crossings, pairs: Ints) -> Floats:
     near, has_meshes = float(c.tolerance[pairs].max()), bool((world.shapes_3d.kind == MESH).any())
     if has_meshes:
         near = max(near, MESH_TOLERANCE * _widest_cell(world, c, pairs))
-    poses = _poses(shapes.radius, c.motions, c.time, pairs, FLIGHT * near)
+    poses = _poses(shapes.radius, c.motions, c.time, pairs, LOOK_AHEAD_MOTION * near)
     kernels = (convex_pairs, mesh_pairs) if has_meshes else (convex_pairs,)
-    table = np.concatenate([find(first, first + len(pairs), shapes, poses, MARGIN * near) for find in kernels])
+    table = np.concatenate([find(first, first + len(pairs), shapes, poses, TOUCH_MARGIN * near) for find in kernels])
     table[:, FIRST] = pairs[table[:, FIRST].astype(np.int64)]
     return table
 

@@ -136,6 +136,7 @@ def reflected(rows, pairs, velocity, restitution, limits, resting):
     idle, taking, pushing, quiet = np.full(m, np.inf), np.full(m, np.inf), np.full(m, np.inf), np.full(m, np.inf)
     parent, label, scratch = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros((n, velocity.shape[1]))
     u, after, violators, count = np.empty(m), np.empty(m), np.empty(m, np.int64), 0
+    sides, struck = rows.body.shape[1], np.empty(n + 1, np.bool_)  # the last entry serves the world, body -1
     for i in range(m):
         u[i] = speed(rows, i, x)
     while count <= limits.bound:
@@ -166,13 +167,16 @@ def reflected(rows, pairs, velocity, restitution, limits, resting):
         moved = x.copy()
         for q in range(ptr[count], end):
             push(rows, active[q], y[q], moved)
-        after[:] = u
+        struck[:] = False
         for i in mine:
-            for side in range(rows.body.shape[1]):
-                b = rows.body[i, side]
-                if b >= 0:
-                    for t in range(rows.touch_ptr[b], rows.touch_ptr[b + 1]):
-                        after[rows.touch[t]] = speed(rows, rows.touch[t], moved)
+            for side in range(sides):
+                struck[rows.body[i, side]] = True
+        for i in range(m):
+            after[i] = u[i]
+            for side in range(sides):
+                if rows.body[i, side] >= 0 and struck[rows.body[i, side]]:
+                    after[i] = speed(rows, i, moved)
+                    break
         for j in range(k):
             i = chosen[j]
             if not rows.diag[i] * given.y[j] > limits.active * size and abs(after[i] + e[i] * u[i]) <= limits.small:

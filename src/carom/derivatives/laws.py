@@ -113,8 +113,7 @@ def _plain(run: Replay, at: Ends, e: Floats, limits: Limits, own: bool) -> tuple
         return at, 0
     _note(run, margins, CONE_MARGINS)
     run.stages.append(Cones(run.system, made, at.velocity, x.ravel(), e, own, at.register, at.impulses))
-    normal = at.normal.copy()
-    np.add.at(normal, made.active, made.y[: len(made.active)])
+    normal = at.normal + np.bincount(made.active, made.y[: len(made.active)], len(at.normal))
     return Ends(at.register, at.impulses, x.ravel(), normal), count
 
 

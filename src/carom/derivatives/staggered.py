@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..late import sparse as sp
 from ..problem.solution import ImpactSolution
-from ..resolve.response import EXACT
+from ..settings import EXACT_TOLERANCE
 from ..solvers.rows import Floats, Ints
 from .answers import normal_answer
 from .implicit import General, Solved
@@ -89,7 +89,7 @@ def staggered_answer(run: Replay, solution: ImpactSolution, restitution: bool) -
         tangent = found.tangent
         x = _friction(run, total, found.tangent, direction)
         after = run.speeds(x)
-        if model.repeats == 0 or -after.min() <= EXACT * run.contacts.approach():
+        if model.repeats == 0 or -after.min() <= EXACT_TOLERANCE * run.contacts.approach():
             run.margins.note(np.arange(m), after, "is about to approach")
             return "rough", x
         run.stages.append(Copied("rough", "moving"))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ..errors import ProblemError
 
-# Name of an engine -> (file of this package, class, package on the index)
+# Name of an engine -> (file of this package, class, package on the index or, for Node.js, the command that installs it)
 ENGINES = {
     "carom": ("control.py", "Carom", "carom"),
     "mujoco": ("mujoco.py", "Mujoco", "mujoco"),
@@ -24,6 +24,8 @@ ENGINES = {
     "dart": ("dart.py", "Dart", "dartpy"),
     "drake": ("drake.py", "Drake", "drake"),
     "box2d": ("box2d.py", "Box2DEngine", "Box2D"),
+    "newton": ("newton.py", "Newton", "newton"),
+    "jolt": ("jolt.py", "Jolt", "npm install jolt-physics"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import dartpy
 import numpy as np
 
-OVERLAP = 1e-9  # of touching bodies, so that the detector reports them
+START_OVERLAP = 1e-9  # of touching bodies, so that the detector reports them
 WALL = 10.0  # half size of the box that stands for a plane: DART's own detector has no planes
 SPEED_UP = 20.0  # factor on all speeds: approaches slower than 0.1 are inelastic in DART, rebounds above 100 are cut
 
@@ -22,7 +22,7 @@ class Dart:
     def __init__(self) -> None:
         self.settings = (
             f"step {self.step_size:g}, DART's collision detector, Dantzig's LCP solver, restitution sqrt(c) per shape, "
-            f"overlap {OVERLAP:g}, speeds times {SPEED_UP:g}, boxes for planes"
+            f"overlap {START_OVERLAP:g}, speeds times {SPEED_UP:g}, boxes for planes"
         )
 
     def start(self, restitution: float) -> None:
@@ -35,15 +35,15 @@ class Dart:
 
     def add_body(self, mass: float, size: list[float], position: list[float], velocity: list[float]) -> None:
         if len(size) == 1:
-            shape: Any = dartpy.dynamics.SphereShape(size[0] + OVERLAP)
+            shape: Any = dartpy.dynamics.SphereShape(size[0] + START_OVERLAP)
             squares = [0.2 * size[0] ** 2] * 3
         else:
-            shape = dartpy.dynamics.BoxShape([2.0 * (half + OVERLAP) for half in size])
+            shape = dartpy.dynamics.BoxShape([2.0 * (half + START_OVERLAP) for half in size])
             squares = [half**2 / 3.0 for half in size]
         self._add(mass, squares, [(None, shape)], position, velocity)
 
     def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
-        boxes = [(at, dartpy.dynamics.BoxShape([2.0 * (h + OVERLAP) for h in half])) for at, half in parts]
+        boxes = [(at, dartpy.dynamics.BoxShape([2.0 * (h + START_OVERLAP) for h in half])) for at, half in parts]
         squares = [sum(half[k] ** 2 / 3.0 + at[k] ** 2 for at, half in parts) / len(parts) for k in range(3)]
         self._add(mass, squares, boxes, position, velocity)
 

@@ -27,9 +27,10 @@ class Runner:
             raise _missing(spec, package, str(absent)) from absent
         except AttributeError:
             raise ProblemError("--engine", spec, f"a class of {path.name}") from None
-        self._use(made())
-
-    def _use(self, engine: Engine) -> None:
+        try:
+            engine: Engine = made()
+        except ImportError as absent:  # of a program that the engine drives
+            raise _missing(spec, package, str(absent)) from absent
         self.engine = engine
         self.title, self.settings, self.dimension = engine.title, engine.settings, engine.dimension
 
@@ -97,6 +98,8 @@ def _missing(spec: str, package: str, reason: str, python: str | None = None) ->
         return ProblemError("--engine", reason, f"for {spec} the packages {package}")
     where = "here, or in another environment whose Python --python names" if python is None else ""
     wanted = f"`{python or 'python'} -m pip install {package}` {where}".strip()
+    if package.startswith("npm "):
+        wanted = f"Node.js, and `{package}` in this folder"
     return ProblemError("--engine", f"{spec} ({reason})", wanted)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pymunk
 
-OVERLAP = 1e-9  # of touching bodies: Chipmunk sees contacts that overlap
+START_OVERLAP = 1e-9  # of touching bodies: Chipmunk sees contacts that overlap
 LONG, THICK = 100.0, 5.0  # half length and half thickness of the segment that stands for a plane
 
 
@@ -20,7 +20,7 @@ class Pymunk:
     def __init__(self) -> None:
         self.settings = (
             f"step {self.step_size:g}, {self.iterations} iterations, collision_slop 0, collision_bias 1, "
-            f"elasticity sqrt(c) per shape, overlap {OVERLAP:g}"
+            f"elasticity sqrt(c) per shape, overlap {START_OVERLAP:g}"
         )
 
     def start(self, restitution: float) -> None:
@@ -34,18 +34,18 @@ class Pymunk:
         body = pymunk.Body(mass, 1.0)
         if len(size) == 1:
             body.moment = pymunk.moment_for_circle(mass, 0.0, size[0])
-            shape: Any = pymunk.Circle(body, size[0] + OVERLAP)
+            shape: Any = pymunk.Circle(body, size[0] + START_OVERLAP)
         else:
             width, height = (2.0 * half for half in size)
             body.moment = pymunk.moment_for_box(mass, (width, height))
-            shape = pymunk.Poly.create_box(body, (width + 2 * OVERLAP, height + 2 * OVERLAP))
+            shape = pymunk.Poly.create_box(body, (width + 2 * START_OVERLAP, height + 2 * START_OVERLAP))
         self._add(body, [shape], position, velocity)
 
     def add_parts(self, mass: float, parts: list[Any], position: list[float], velocity: list[float]) -> None:
         body = pymunk.Body(mass, 1.0)
         shapes, squares = [], 0.0
         for center, half in parts:
-            right, up = half[0] + OVERLAP, half[1] + OVERLAP
+            right, up = half[0] + START_OVERLAP, half[1] + START_OVERLAP
             moved = pymunk.Transform.translation(*center)
             shapes.append(pymunk.Poly(body, [(-right, -up), (right, -up), (right, up), (-right, up)], moved))
             squares += (half[0] ** 2 + half[1] ** 2) / 3.0 + center[0] ** 2 + center[1] ** 2

@@ -21,7 +21,9 @@ from .content import MARK, Content, linear
 
 FLOAT, UNSIGNED, VERTICES, TRIANGLES = 5126, 5125, 34962, 34963  # constants of the specification
 TYPES = {1: "SCALAR", 3: "VEC3", 4: "VEC4"}
-LARGEST = (1 << 32) - (1 << 24)  # bytes: the lengths in the head of a file have 32 bits; the rest is for the head
+LARGEST_BUFFER = (1 << 32) - (
+    1 << 24
+)  # bytes: the lengths in the head of a file have 32 bits; the rest is for the head
 ROUGHNESS = 0.6
 
 
@@ -73,7 +75,7 @@ class _Document:
 
     def bytes(self, more: dict[str, Any]) -> bytes:
         """The whole file."""
-        if self.length > LARGEST:
+        if self.length > LARGEST_BUFFER:
             many = f"{self.length / 1e9:.1f} GB of poses"
             raise ProblemError("glTF", many, "at most 4 GB: choose fewer frames (every, start, end)")
         tables = {name: table for name, table in self.json.items() if table}

@@ -57,7 +57,7 @@ def _six_volumes(corners: Floats) -> Floats:
 
 
 # A product of inertia or a difference of moments below this, relative to the trace, is rounding.
-_ROUNDING = 1e-12
+_INERTIA_ROUNDING = 1e-12
 
 
 def principal_axes(inertia: Floats) -> tuple[Floats, Floats]:
@@ -69,7 +69,7 @@ def principal_axes(inertia: Floats) -> tuple[Floats, Floats]:
     """
     scale = float(np.trace(inertia))
     diagonal = np.diag(inertia).copy()
-    if np.abs(inertia - np.diag(diagonal)).max() <= _ROUNDING * scale:
+    if np.abs(inertia - np.diag(diagonal)).max() <= _INERTIA_ROUNDING * scale:
         return _evened(diagonal, scale), np.eye(3)
     values, vectors = np.linalg.eigh(inertia)
     values = _evened(values, scale)
@@ -103,6 +103,6 @@ def _evened(moments: Floats, scale: float) -> Floats:
     """Moments with those made equal that differ by rounding only."""
     out = moments.copy()
     for i in range(3):
-        near = np.abs(moments - moments[i]) <= _ROUNDING * scale
+        near = np.abs(moments - moments[i]) <= _INERTIA_ROUNDING * scale
         out[i] = moments[near].mean()
     return out

@@ -12,8 +12,7 @@ from ..kernels import kernel
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.rows import push, speed
 from .heap import heap_pop, heap_push
-from .inelastic import reflected
-from .law import SMITH_2012, Law, affordable_impulses
+from .law import SMITH_2012, Law, affordable_impulses, reflected
 
 ORDERS = ("index", "random", "worst")
 RANDOM, WORST = 1, 2

@@ -8,12 +8,8 @@ from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, NOT_CONVERGED
 from ..solvers.qp.cone import solve_cone
 from ..solvers.rows import Floats
 
-FEASIBLE = 1e-6  # a residual above this means that no velocity keeps all contacts apart
+FEASIBLE_RESIDUAL = 1e-6  # a residual above this means that no velocity keeps all contacts apart
 NO_WAY_OUT = "no velocity keeps every contact apart: boundaries close in on a body"
-
-# Above the threshold of inelastic collapse the last reflection leaves every contact clearly separating. An approach
-# above this share of the tolerance means that only the tolerance has ended an infinite sequence.
-COLLAPSE_SHARE = 1e-3
 
 
 def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
@@ -29,7 +25,7 @@ def inelastic(contacts: Contacts, tolerance: float = 0.0) -> Impulses:
         return Impulses(normal=np.zeros(contacts.count))
     lam, speed = solve_cone(contacts.without_friction().rows, u, tolerance=tolerance)
     residual = speed / fastest
-    if speed > max(FEASIBLE * np.abs(u).max(), tolerance):
+    if speed > max(FEASIBLE_RESIDUAL * np.abs(u).max(), tolerance):
         return without_solution(contacts, lam, 1, residual)
     return Impulses(normal=lam, iterations=1, status=RESOLVED, residual=residual)
 
@@ -59,15 +55,3 @@ def finish_inelastically(
         residual=max(residual, extra.residual * share),
         messages=(f"{reason}; what was left was resolved inelastically", *extra.messages),
     )
-
-
-def reflected(contacts: Contacts, lam: Floats, x: Floats, count: int, left: int, tol: float, name: str) -> Impulses:
-    """The result of a law that reflects contacts one by one: `count` reflections, `left` contacts still approaching."""
-    if left:
-        return finish_inelastically(contacts, lam, x, count, f"{name} reached its bound of {count} reflections")
-    messages: tuple[str, ...] = ()
-    if tol > 0.0 and bool((contacts.restitution < 1.0).any()):
-        slow = float(-contacts.speeds(x).min(initial=0.0))
-        if slow > COLLAPSE_SHARE * tol and count > contacts.count:
-            messages = (f"inelastic collapse: cut off after {count} reflections at speed {slow:.1e}",)
-    return Impulses(normal=lam, iterations=count, messages=messages, residual=float(np.finfo(float).eps))

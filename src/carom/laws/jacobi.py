@@ -11,8 +11,7 @@ from ..kernels import kernel
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.rows import push
 from .front import initial_front, next_front
-from .inelastic import reflected
-from .law import SMITH_2012, Law
+from .law import SMITH_2012, Law, reflected
 
 
 @dataclass(frozen=True)

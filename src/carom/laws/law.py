@@ -11,7 +11,8 @@ import numpy as np
 
 from ..problem import checks
 from ..problem.contacts import Contacts, Impulses
-from ..solvers.rows import Rows
+from ..solvers.rows import Floats, Rows
+from .inelastic import finish_inelastically
 
 DESIDERATA = {
     "BRK": "break-away: touching bodies may separate",
@@ -150,6 +151,23 @@ def affordable_impulses(rows: Rows, tangents: int = 0, tolerance: float = 0.0) -
     each = (1 + tangents) * (IMPULSE_WORK + 4.0 * looked_at * (len(rows.touch) / m) * rows.val.shape[3])
     work = LAW_WORK * max(1.0 + 70.0 / max(m, 2) ** 4, (m / 30.0) ** 1.5)
     return int((RUN_SHARE if tolerance else 1.0) * work / each)
+
+
+# Above the threshold of inelastic collapse the last reflection leaves every contact clearly separating. An approach
+# above this share of the tolerance means that only the tolerance has ended an infinite sequence.
+COLLAPSE_SHARE = 1e-3
+
+
+def reflected(contacts: Contacts, lam: Floats, x: Floats, count: int, left: int, tol: float, name: str) -> Impulses:
+    """The result of a law that reflects contacts one by one: `count` reflections, `left` contacts still approaching."""
+    if left:
+        return finish_inelastically(contacts, lam, x, count, f"{name} reached its bound of {count} reflections")
+    messages: tuple[str, ...] = ()
+    if tol > 0.0 and bool((contacts.restitution < 1.0).any()):
+        slow = float(-contacts.speeds(x).min(initial=0.0))
+        if slow > COLLAPSE_SHARE * tol and count > contacts.count:
+            messages = (f"inelastic collapse: cut off after {count} reflections at speed {slow:.1e}",)
+    return Impulses(normal=lam, iterations=count, messages=messages, residual=float(np.finfo(float).eps))
 
 
 SMITH_2012 = Paper(

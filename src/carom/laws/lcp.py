@@ -12,7 +12,7 @@ from ..problem.batch import part, put
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.qp.cone import few_cones, solve_cone
 from ..solvers.rows import pushed, speeds
-from .inelastic import FEASIBLE, finish_inelastically, without_solution
+from .inelastic import FEASIBLE_RESIDUAL, finish_inelastically, without_solution
 from .law import SMITH_2012, Law
 
 TINY_SPEED = 1e-300  # speed, in place of zero in a quotient
@@ -63,7 +63,7 @@ class LCP(Law):
             more, residual = solve_cone(contacts.rows, stretch * u, tolerance=tol, conserve=elastic)
             lam = lam + more
             worst, count = max(worst, residual), count + 1
-            if residual > max(FEASIBLE * 2.0 * fastest, tol):
+            if residual > max(FEASIBLE_RESIDUAL * 2.0 * fastest, tol):
                 return without_solution(contacts, lam, count, worst / fastest)
             x = contacts.after(lam)
             u = contacts.speeds(x)

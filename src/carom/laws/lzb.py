@@ -23,7 +23,7 @@ class LZB(Law):
         dP_j / dP_i = (k_j / k_i)^(1 / (eta + 1)) (E_j / E_i)^(eta / (eta + 1)).
 
     That ratio is singular where energies start at zero, so the same law is integrated in the pseudo-time s with
-    `dP_i/ds = k_i D_i^eta` (see `carom.solvers.springs`). A contact returns `e_i^2` of the energy
+    `dP_i/ds = k_i D_i^eta` (see `carom.laws.springs`). A contact returns `e_i^2` of the energy
     that it stored.
 
     Each change of a contact ends a step of its whole island, so the cost of an island grows with the square of its
@@ -73,7 +73,7 @@ class LZB(Law):
                 "they load, without limit as e goes to 0; for less take another law, such as gr or qce",
             )
         # scipy.integrate takes half a second to import.
-        from ..solvers.springs import RUN_STEPS_WORK, STEPS_WORK, integrate_islands
+        from .springs import RUN_STEPS_WORK, STEPS_WORK, integrate_islands
 
         lam, steps, error, cut = integrate_islands(
             contacts.rows,
@@ -119,7 +119,7 @@ def _collapse(contacts: Contacts, lam: Floats) -> tuple[str, ...]:
     """A message if only the tolerance on speeds has ended an infinite sequence of weaker and weaker compressions."""
     if (contacts.restitution == 1.0).all():
         return ()
-    from ..solvers.springs import OPEN_SPEED
+    from .springs import OPEN_SPEED
 
     fastest = float(-contacts.speeds().min(initial=0.0))
     slow = float(-contacts.speeds(contacts.after(lam)).min(initial=0.0))

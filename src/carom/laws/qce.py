@@ -13,8 +13,8 @@ from ..problem.contacts import Contacts, Impulses
 from ..solvers.rows import Floats, push, speed, speeds
 from .front import initial_front, next_front
 from .heap import heap_add, heap_grown, heap_pop
-from .inelastic import finish_inelastically, reflected
-from .law import ZHANG_2015, Law
+from .inelastic import finish_inelastically
+from .law import ZHANG_2015, Law, reflected
 
 # Columns of the state of a contact. Its stored energy is E(s) = -F e(s), e(s) = a (s - s0)^2 / 2 + b (s - s0) + c, from
 # its last change s0 on. (From s = 0 on, as in the paper, the constant term would cancel more and more digits as s

@@ -11,8 +11,7 @@ from ..kernels import kernel, lean
 from ..problem.contacts import Contacts, Impulses
 from .contact_points import N1, N2, NN, apply, no_impulses, points, slip
 from .heap import heap_add
-from .inelastic import reflected
-from .law import TANG_2014, Law, affordable_impulses
+from .law import TANG_2014, Law, affordable_impulses, reflected
 from .stick_slip import slide, stick, tangential_work
 from .worst_first import most_entries, next_worst, requeue, with_room, worst_first
 

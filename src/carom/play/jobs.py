@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import ProblemError
 
-KEPT = 6  # finished jobs whose results are kept
+RESULTS_KEPT = 6  # finished jobs whose results are kept
 WAITING = 4  # jobs that may wait for the running one
 LIMIT = 300.0  # seconds per job, compiling included
 ABANDONED = 90.0  # seconds without a question about a job after which its page is gone; hidden pages ask rarely
@@ -104,7 +104,7 @@ class Jobs:
             job = Job(next(self._numbers), work)
             self._jobs[job.number] = job
             old = [number for number, j in self._jobs.items() if j.over]
-            for number in old[: max(0, len(old) - KEPT)]:
+            for number in old[: max(0, len(old) - RESULTS_KEPT)]:
                 del self._jobs[number]
         self._queue.put(job)
         return job

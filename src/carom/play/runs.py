@@ -36,7 +36,7 @@ LEFT_OUT |= dict.fromkeys(
     ("granular_wave", "vibrated_layer", "repose", "cube_packing", "cross_packing", "rube_goldberg"), _LONG
 )
 
-LONGEST = 10.0  # units of time; shorter scenes keep their duration
+LONGEST_RUN = 10.0  # units of time; shorter scenes keep their duration
 STEPS = 20_000  # per run
 BODIES = 400  # per scene
 STEP_RANGE = 4.0  # factor by which the time step may differ from that of the scene
@@ -204,7 +204,7 @@ def _material_sliders(scene: Scene, there: set[str]) -> list[Slider]:
 
 def _time_sliders(scene: Scene) -> list[Slider]:
     """Sliders of duration, in hundredths of the longest, and of time step and tolerance, on logarithmic scales."""
-    longest = min(scene.duration, LONGEST)
+    longest = min(scene.duration, LONGEST_RUN)
     shown, h = _SHOWN.get(scene.name, longest), scene.step
     return [
         Slider("duration", "duration", 0.1 * longest, longest, shown, 0.01 * longest),

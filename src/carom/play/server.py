@@ -20,7 +20,7 @@ from ..ports import LOOPBACK, address, is_own_page, on_free_port
 from .api import Api
 
 PORT = 8090
-LARGEST = 16_384  # bytes of a request
+LARGEST_REQUEST = 16_384  # bytes of a request
 CONNECTIONS = 64  # at the same time; each has a thread
 
 PAGE = {  # no other files are served
@@ -138,8 +138,8 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if self.headers.get_content_type() != "application/json":
             return self._refuse("Content-Type must be application/json")
-        if (number := _number(length)) is None or number > LARGEST:
-            return self._refuse(f"a request must state its length, which is at most {LARGEST} bytes")
+        if (number := _number(length)) is None or number > LARGEST_REQUEST:
+            return self._refuse(f"a request must state its length, which is at most {LARGEST_REQUEST} bytes")
         try:
             body = json.loads(self.rfile.read(number))
         except (ValueError, RecursionError):

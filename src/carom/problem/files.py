@@ -23,7 +23,7 @@ from .mass import BlockMass, DiagonalMass, GeneralMass, PhysicalRows
 from .problem import Given, ImpactProblem, Symmetry
 
 FORMAT = "carom impact problem"
-VERSION = 1
+FORMAT_VERSION = 1
 LARGEST_ARRAYS = 512 << 20  # bytes of the arrays of a file
 _NEEDED = ("velocity", "block", "row_ptr", "row_body", "row_value")
 
@@ -32,12 +32,12 @@ def save(problem: ImpactProblem, path: Path) -> Path:
     """Writes the problem atomically, as .json or .npz by the suffix of the path."""
     data = _to_arrays(problem)
     if path.suffix == ".json":
-        head = {"format": FORMAT, "version": VERSION, "name": problem.name}
+        head = {"format": FORMAT, "version": FORMAT_VERSION, "name": problem.name}
         text = json.dumps({**head, **{key: value.tolist() for key, value in data.items()}}, indent=1)
         write_text(path, text + "\n")
     elif path.suffix == ".npz":
         with atomic_path(path) as part, part.open("wb") as handle:
-            np.savez_compressed(handle, format=FORMAT, version=VERSION, name=problem.name, **data)
+            np.savez_compressed(handle, format=FORMAT, version=FORMAT_VERSION, name=problem.name, **data)
     else:
         raise ProblemError("file", str(path), "a name that ends in .json or .npz")
     return path
@@ -78,9 +78,11 @@ def from_dict(data: dict[str, Any], source: str = "problem") -> ImpactProblem:
         raise ProblemError(
             source, f"keys {sorted(map(str, data))[:6]}", f'"format": "{FORMAT}", or one of {", ".join(makers)}'
         )
-    version = data.get("version", VERSION)
-    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise ProblemError("version", version, f"a whole number from 1 to {VERSION} (newer files need a newer Carom)")
+    version = data.get("version", FORMAT_VERSION)
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise ProblemError(
+            "version", version, f"a whole number from 1 to {FORMAT_VERSION} (newer files need a newer Carom)"
+        )
     for key in _NEEDED:
         if key not in data:
             raise ProblemError(key, "nothing", f"an entry {key!r} in {source}")

@@ -16,7 +16,7 @@ from .joints import Joints, joints_between
 from .patches import patch_shares
 from .problem import ImpactProblem
 
-DEEP = 0.05  # overlap of two balls relative to the smaller radius: more is taken for a mistake in positions or radii
+DEEP_OVERLAP = 0.05  # of two balls, relative to the smaller radius: more is a mistake in positions or radii
 LARGEST_LENGTH = 1e150  # length whose square is still a double
 GYRATION = {2: 0.5, 3: 0.4}  # moment of inertia of a disc and of a sphere over m r^2
 
@@ -29,7 +29,7 @@ def balls(
     velocities: Any,
     *,
     tolerance: Any = 1e-6,
-    overlap: Any = DEEP,
+    overlap: Any = DEEP_OVERLAP,
     planes: Any = (),
     boundary_speed: Any = None,
     restitution: Any = 1.0,

@@ -29,8 +29,8 @@ from ..trajectory import Trajectory
 from .evidence import Case, Evidence, Row
 
 LAWS = ("gr", "lcp", "gauss_seidel", "jacobi")
-KEPT = 1e-9  # radii: a mirror error below this is amplified rounding
-SAME = 1e-6  # radii: paths that differ by less coincide
+KEPT_ENERGY = 1e-9  # radii: a mirror error below this is amplified rounding
+SAME_STATE = 1e-6  # radii: paths that differ by less coincide
 RADIUS = 4.0  # of the drum
 TIE = 1e-9  # radii: a gap that is zero to rounding is smaller
 
@@ -76,7 +76,7 @@ def difference(a: Trajectory, b: Trajectory) -> Floats:
 
 def coincide_until(apart: Floats, time: Floats) -> float:
     """The first time at which two runs differ; infinity if they never do."""
-    return float(time[np.argmax(apart > SAME)]) if (apart > SAME).any() else float("inf")
+    return float(time[np.argmax(apart > SAME_STATE)]) if (apart > SAME_STATE).any() else float("inf")
 
 
 def _symmetry_rows(runs: Mapping[str, Trajectory]) -> list[Row]:
@@ -84,7 +84,7 @@ def _symmetry_rows(runs: Mapping[str, Trajectory]) -> list[Row]:
     for law, run in runs.items():
         error, symmetric = float(symmetry_error(run).max()), law != "gauss_seidel"
         said = "symmetric" if symmetric else "symmetry lost"
-        rows.append(Row(f"{law}: largest mirror error", said, error, "radii", (error < KEPT) == symmetric))
+        rows.append(Row(f"{law}: largest mirror error", said, error, "radii", (error < KEPT_ENERGY) == symmetric))
     lost = -float(energy_drift(runs["jacobi"])[-1])
     rows.append(Row("jacobi: energy lost at the end", "dissipates to a crawl", lost, "of the energy", lost > 0.5))
     return rows
@@ -121,7 +121,7 @@ def _draw(out: Path, runs: Mapping[str, Trajectory], apart: Mapping[str, Floats]
         axes = below.subplots()
         for k, (name, values) in enumerate(apart.items()):
             axes.plot(time, np.maximum(values, 1e-17), color=CYCLE[k % len(CYCLE)], label=name, linewidth=1.0)
-        axes.axhline(SAME, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.axhline(SAME_STATE, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.set(yscale="log", xlabel=TIME, ylabel="difference / radius", xlim=(0, time[-1]), ylim=(1e-17, 100))
         axes.set_title("gr beside lcp")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

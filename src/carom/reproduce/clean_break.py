@@ -26,7 +26,7 @@ from .evidence import Case, Evidence, rows_of
 COMPARED = ("gr", "qce", "gauss_seidel")
 SYMMETRIC = "symmetric"
 CLAIMS = {"gr": SYMMETRIC, "gauss_seidel": "depends on the order"}
-KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
+KEPT_SYMMETRY = 1e-6  # radii: a mirror error below this is amplified rounding
 FLOOR = 1e-17  # radii: where an error of exactly 0 is drawn
 
 
@@ -44,7 +44,7 @@ def run(case: Case, rows: int = 10, duration: float = 10.0) -> Evidence:
         numbers[f"{law}: balls that moved by a radius"] = float(moved(runs[law]).sum())
     files = _draw(case.out, runs, errors)
     said = {f"{law}: mirror error at the end, in radii": text for law, text in CLAIMS.items()}
-    holds = {name: (numbers[name] <= KEPT) == (text == SYMMETRIC) for name, text in said.items()}
+    holds = {name: (numbers[name] <= KEPT_SYMMETRY) == (text == SYMMETRIC) for name, text in said.items()}
     return Evidence(rows_of(numbers, said, holds=holds), files, _findings(errors, duration), {"h": scene.step})
 
 
@@ -55,10 +55,10 @@ def moved(run: Trajectory) -> Any:
 
 
 def _findings(errors: Mapping[str, Floats], duration: float) -> tuple[str, ...]:
-    kept = [f"{law} ({error[-1]:.0e})" for law, error in errors.items() if error.max() <= KEPT]
-    broken = [f"{law} ({error[-1]:.1f})" for law, error in errors.items() if error.max() > KEPT]
+    kept = [f"{law} ({error[-1]:.0e})" for law, error in errors.items() if error.max() <= KEPT_SYMMETRY]
+    broken = [f"{law} ({error[-1]:.1f})" for law, error in errors.items() if error.max() > KEPT_SYMMETRY]
     return (
-        f"mirror-symmetric to {KEPT:g} radii for {duration:g} s under: {', '.join(kept) or 'no law'}",
+        f"mirror-symmetric to {KEPT_SYMMETRY:g} radii for {duration:g} s under: {', '.join(kept) or 'no law'}",
         f"symmetry is lost (error in radii) under: {', '.join(broken) or 'no law'}",
     )
 
@@ -102,9 +102,15 @@ def _errors(axes: Axes, runs: Mapping[str, Trajectory], errors: Mapping[str, Flo
     for law, error in errors.items():
         style = {**law_style(law), "markevery": 20, "markerfacecolor": "white"}
         axes.plot(time, np.maximum(error, FLOOR), **style, label=law)
-    axes.axhline(KEPT, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.axhline(KEPT_SYMMETRY, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set(yscale="log", xlabel=TIME, ylabel="mirror error / radius", xlim=(0, time[-1]))
     axes.annotate(
-        f"bound {KEPT:g}", (time[-1], KEPT), (-2, -3), textcoords="offset points", ha="right", va="top", color=GRAY
+        f"bound {KEPT_SYMMETRY:g}",
+        (time[-1], KEPT_SYMMETRY),
+        (-2, -3),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        color=GRAY,
     )
     axes.legend(loc="center right", bbox_to_anchor=(1.0, 0.72), ncols=len(runs), handlelength=3.0)

@@ -18,7 +18,7 @@ from .evidence import Case, Evidence, Row
 # Tang 2014: equation 69, by lambda, and the numbers of section 7.1 for figure 6 (m/s and J).
 PUBLISHED_ERRORS = {1: 1.73e-16, 5: 6.94e-16, 10: 1.21e-15, 100: 1.73e-16, 200: 1.51e-14, 500: 1.42e-14}
 SPEED, ELASTIC, BEFORE, BETWEEN = 211.84, 60124.0, 83809.2, 23685.2
-ROUNDING = 1e-13  # relative: errors below are rounding of some hundred impulses
+ENERGY_ROUNDING = 1e-13  # relative: errors below are rounding of some hundred impulses
 FLOOR = 1e-17  # where an error of exactly 0 is drawn
 
 
@@ -43,7 +43,7 @@ def single(case: Case, lam: int = 200) -> Evidence:
         Row("least kinetic energy over that before", BETWEEN / BEFORE, float(kinetic[most] / before)),
         Row("largest change of kinetic plus elastic energy, relative", abs(ELASTIC + BETWEEN - BEFORE) / BEFORE,
             float(np.abs(kinetic + stored - before).max() / before),
-            holds=bool(np.abs(kinetic + stored - before).max() <= ROUNDING * before)),
+            holds=bool(np.abs(kinetic + stored - before).max() <= ENERGY_ROUNDING * before)),
     )  # fmt: skip
     with styled(1, height=3.2) as (figure, (axes,)):
         part = np.arange(len(speed))
@@ -65,7 +65,7 @@ def single(case: Case, lam: int = 200) -> Evidence:
 
 def close(a: Any, b: Any) -> bool:
     """Whether two speeds are equal and opposite up to rounding."""
-    return bool(abs(abs(float(a)) - abs(float(b))) <= ROUNDING * abs(float(b)))
+    return bool(abs(abs(float(a)) - abs(float(b))) <= ENERGY_ROUNDING * abs(float(b)))
 
 
 def tracked(lam: int) -> tuple[ImpactSolution, float]:

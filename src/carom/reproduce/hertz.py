@@ -21,8 +21,8 @@ from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
 
 LATE = 1e-6  # approach, over the fastest before the impact, that may be left: it would close a gap much later
-TOUCH = 1e-9  # overlap that counts as none: its energy is 1e-23 of that of the impact
-LONGEST = 1e6  # in units of the duration of one contact; free flight costs nothing, so this is generous
+TOUCH_GAP = 1e-9  # overlap that counts as none: its energy is 1e-23 of that of the impact
+LONGEST_TIME = 1e6  # in units of the duration of one contact; free flight costs nothing, so this is generous
 
 
 def hertz_chain(
@@ -54,7 +54,7 @@ def _separated(state: Floats, m: Floats, k: Floats, eta: float, tolerance: float
     rates = _rates(m, k, eta)
     stretch, time = 2.0 * n, 0.0
     while (state[n:] > 0.0).any() or (np.diff(state[:n]) < -1e-10).any():
-        if time > LONGEST:
+        if time > LONGEST_TIME:
             raise ProblemError("chain", f"still in contact after {time:g} contact times", "balls that separate")
         accuracy: dict[str, Any] = {"rtol": tolerance, "atol": 0.01 * tolerance, "max_step": stretch / 8}
         done = solve_ivp(rates, (0.0, stretch), state, method="DOP853", **accuracy)
@@ -105,11 +105,11 @@ def hertz_impact(problem: ImpactProblem, *, eta: float = 1.5, tolerance: float =
     state = np.concatenate([x / speed, np.zeros(m)])
     stretch, time = 2.0 * np.sqrt(m), 0.0
     returning = np.zeros(m, bool)
-    while (state[n:] > TOUCH).any() or (g @ state[:n] < -LATE).any():
-        if time > LONGEST:
+    while (state[n:] > TOUCH_GAP).any() or (g @ state[:n] < -LATE).any():
+        if time > LONGEST_TIME:
             raise ProblemError("problem", f"still in contact after {time:g} contact times", "bodies that separate")
         done = solve_ivp(rates, (0.0, stretch), state, "DOP853", rtol=tolerance, atol=0.01 * tolerance)
-        returning |= ((done.y[n:] < -TOUCH) & (g @ done.y[:n] < -LATE)).any(axis=1)
+        returning |= ((done.y[n:] < -TOUCH_GAP) & (g @ done.y[:n] < -LATE)).any(axis=1)
         state, time = done.y[:, -1], time + stretch
         stretch *= 1.3
     after = speed * state[:n]

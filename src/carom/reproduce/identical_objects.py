@@ -12,7 +12,7 @@ from ..scenes.balls import RADIUS
 from .evidence import Case, Evidence, Row
 from .stills import Still, write_stills
 
-KEPT = 1e-6  # radii: a mirror error below this is amplified rounding
+KEPT_SYMMETRY = 1e-6  # radii: a mirror error below this is amplified rounding
 
 
 def pool(case: Case, rows: int = 5, duration: float = 3.0) -> Evidence:
@@ -24,7 +24,7 @@ def pool(case: Case, rows: int = 5, duration: float = 3.0) -> Evidence:
     apart = np.linalg.norm(runs["qce"].positions[-1] - runs["gr"].positions[-1], axis=1) / RADIUS
     out = [
         Row(f"{law}: largest mirror error", None, error[law], "radii",
-            error[law] <= KEPT if law != "gauss_seidel" else None)
+            error[law] <= KEPT_SYMMETRY if law != "gauss_seidel" else None)
         for law in laws
     ]  # fmt: skip
     out += [
@@ -83,7 +83,7 @@ def circle(case: Case, duration: float = 150.0) -> Evidence:
     for law in ("qce", "gr", "gauss_seidel"):
         run = case.simulate(law, scene, law, duration, tolerance="exact")
         error = symmetry_error(run)
-        holds = bool(error.max() <= KEPT) if law != "gauss_seidel" else None
+        holds = bool(error.max() <= KEPT_SYMMETRY) if law != "gauss_seidel" else None
         rows.append(
             Row(f"{law}: largest mirror error in {duration:g} time units", None, float(error.max()), "radii", holds)
         )

@@ -23,7 +23,7 @@ from ..testing import random_entries
 from .evidence import Case, Evidence, Row
 
 COEFFICIENTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-ROUNDING = 1e-9  # relative to the speeds or energies before the impact: what counts as equal
+ANSWER_ROUNDING = 1e-9  # relative to the speeds or energies before the impact: what counts as equal
 BROKEN = 1e-6  # relative to the fastest approach: a larger residual of complementarity is no rounding
 OPENS = 1e-6  # relative to the fastest approach: speed above which a contact opens, as in the audit
 
@@ -54,7 +54,7 @@ def interpolation(case: Case, problems: int = 150) -> Evidence:
         energies.append([s.kinetic_energy / max(found[-1].kinetic_energy, 1e-300) for s in found])
     beyond = max(_beyond(entry.problem) for entry in chosen)
     rows = tuple(
-        Row(f"{name}: largest violation", 0.0, value, _THEOREMS[name], value <= ROUNDING,
+        Row(f"{name}: largest violation", 0.0, value, _THEOREMS[name], value <= ANSWER_ROUNDING,
             f"{len(chosen)} problems, {len(COEFFICIENTS)} coefficients")
         for name, value in worst.items()
     )  # fmt: skip
@@ -113,7 +113,7 @@ def _energy_figure(out: Path, energies: Floats) -> tuple[Path, ...]:
         axes.plot(COEFFICIENTS, energies.mean(axis=0), **law_style("gr"), label="mean")
         axes.axhline(1.0, color=BLACK, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.set(xlabel="coefficient of restitution", ylabel="kinetic energy / elastic", xlim=(0, 1), ylim=(0, 1.05))
-        axes.set_title("Interpolated impacts under gr: the energy is convex and bounded")
+        axes.set_title("Interpolated impacts under gr: energy")
         axes.legend(loc="lower right")
         columns = {"c_r": COEFFICIENTS, "mean": energies.mean(axis=0)}
         columns |= {"least": energies.min(axis=0), "largest": energies.max(axis=0)}
@@ -143,15 +143,15 @@ def appendix(case: Case, problems: int = 150, coefficient: float = 0.5) -> Evide
     broken = int((np.array(residuals) > BROKEN).sum())
     rows = (
         Row("lemma: the impulses of qce satisfy equation 19 for c_r = 1, largest residual", 0.0, lemma,
-            "of the fastest approach", lemma <= ROUNDING),
+            "of the fastest approach", lemma <= ANSWER_ROUNDING),
         Row("equation 24: problems in which the interpolated impulses break complementarity", 0, broken,
             f"of {len(chosen)}", broken == 0,
             "the sum of two solutions does not solve the third: a contact may push in one and open in the other"),
         Row("equation 24: largest residual of the interpolated impulses", 0.0, max(residuals),
             "of the fastest approach"),
         Row("equation 28: energy of interpolated impulses above its bound", 0.0, max(energy, 0.0), "relative",
-            energy <= ROUNDING, "the bound itself needs no complementarity and holds"),
-        Row("energy that the exact solution of equation 19 gains", 0.0, coupled, "relative", coupled <= ROUNDING,
+            energy <= ANSWER_ROUNDING, "the bound itself needs no complementarity and holds"),
+        Row("energy that the exact solution of equation 19 gains", 0.0, coupled, "relative", coupled <= ANSWER_ROUNDING,
             "not proved by the appendix, since the interpolated impulses are another answer"),
     )  # fmt: skip
     files = _residual_figure(case.out, np.sort(residuals))
@@ -177,7 +177,7 @@ def _residual_figure(out: Path, residuals: Floats) -> tuple[Path, ...]:
         axes.axvline(BROKEN, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.set(xscale="log", ylim=(0, 1.02), ylabel="share of the problems")
         axes.set_xlabel("residual of complementarity / fastest approach")
-        axes.set_title("Interpolated impulses in the equations that they are said to solve")
+        axes.set_title("Interpolated impulses in their equations")
         return write(figure, out, "appendix", {"residual": residuals, "share": share})
 
 

@@ -20,7 +20,7 @@ from .evidence import Case, Evidence, rows_of
 from .hertz import hertz_chain
 
 NUDGE = 1e-6  # va just above 0, for the jump of laws that are not continuous
-SAME = 5e-3  # curves closer than this are drawn as one line with all names
+SAME_SPEED = 5e-3  # curves closer than this are drawn as one line with all names
 
 
 def run(case: Case, points: int = 101) -> Evidence:
@@ -69,7 +69,7 @@ def groups(curves: dict[str, Floats]) -> list[list[str]]:
     found: list[list[str]] = []
     for name, curve in curves.items():
         for group in found:
-            if np.abs(curve[1:] - curves[group[0]][1:]).max() < SAME:
+            if np.abs(curve[1:] - curves[group[0]][1:]).max() < SAME_SPEED:
                 group.append(name)
                 break
         else:
@@ -107,7 +107,7 @@ def _dots(axes: Axes, curves: dict[str, Floats], ball: int) -> None:
     jumps = {name: curve for name, curve in curves.items() if jump(curve) > 0.05}
     while jumps:
         first = next(iter(jumps))
-        same = [name for name, curve in jumps.items() if np.abs(curve[0] - jumps[first][0]).max() < SAME]
+        same = [name for name, curve in jumps.items() if np.abs(curve[0] - jumps[first][0]).max() < SAME_SPEED]
         look = {**law_style(first), "linestyle": "", "markersize": 6, "markeredgecolor": BLACK, "clip_on": False}
         label = f"{', '.join(same)} at $v_a = 0$ only"
         axes.plot(0.0, jumps[first][0, ball], **look, markeredgewidth=0.6, zorder=5, label=label)

@@ -17,7 +17,7 @@ from ..friction.model import CONVERGED_TOLERANCES, FRONT_VISITS
 from ..kernels import kernel
 from ..laws import GR, QCE
 from ..laws.gr import ELASTIC_STRETCH, few_reflections
-from ..laws.inelastic import FEASIBLE
+from ..laws.inelastic import FEASIBLE_RESIDUAL
 from ..laws.qce import passes
 from ..problem.contacts import Contacts, Impulses
 from ..solvers.contact import FINE_WORK, Accuracy, solve_small_islands
@@ -146,7 +146,7 @@ def _restituted(rows, velocity, u, restitution, weights, asked, tolerance, lam):
     count, residual = 1, 0.0
     if c < 1.0:
         low, left_speed = moderate_cones(rows, u, tolerance)
-        if left_speed > max(FEASIBLE * np.abs(u).max(), tolerance):
+        if left_speed > max(FEASIBLE_RESIDUAL * np.abs(u).max(), tolerance):
             return False, 0, 0.0
         lam[:] = low
         residual = left_speed / approach
@@ -154,8 +154,8 @@ def _restituted(rows, velocity, u, restitution, weights, asked, tolerance, lam):
         tol = max(asked.law_tolerance, tolerance / approach) * approach
         most = asked.most if asked.most > 0 else 1000 + int(100 * np.sqrt(m))
         if asked.law == 0:
-            high, _, count, left, worst = few_reflections(rows, velocity, np.full(m, ELASTIC_STRETCH), tol, most)
-            worst /= approach
+            high, _, end = few_reflections(rows, velocity, np.full(m, ELASTIC_STRETCH), tol, most)
+            count, left, worst = end.iterations, end.violators, end.worst / approach
         else:
             shares = weights / weights.max() if len(weights) else np.ones(m)
             high, _, count, left, worst = passes(rows, velocity, shares, tol, most)

@@ -16,11 +16,12 @@ from ..laws import Law, with_history
 from ..problem.contacts import NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
+from ..settings import EXACT_TOLERANCE
 from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints, island_work
 from .batch import solve_batch
 from .coupled import WORK_ROUNDING, find_impulses
-from .response import EXACT, Response
+from .response import Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .verify import RESOLVED_RESIDUAL, verified
 
@@ -29,7 +30,7 @@ Mask = NDArray[np.bool_]
 # Iterations of a law in all repeats with friction, after which the repeats end.
 LAW_ITERATIONS = 50_000
 # Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
-# share is accurate to 1e-9 in exact answers of few contacts, else or after many iterations of all solves to 1e-2.
+# share is accurate to 1e-9 in exact answers and exact runs with few contacts, else or after many iterations to 1e-2.
 MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS, EXACT_SHARE_CONTACTS = 30, 7, 10_000, 50
 
 
@@ -105,7 +106,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     `tolerance` is the speed that each stage (law, inelastic part, friction) may leave of approach and slip; 0 asks for
     exact answers. The residual is relative to the fastest approach or slip before the impact.
     """
-    found = find_impulses(contacts, response, tolerance)
+    found = find_impulses(contacts, response, tolerance) if contacts.tangent_count else None
     if isinstance(found, Impulses):
         return found
     friction = response.friction_model
@@ -122,7 +123,7 @@ def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> I
     still = np.zeros((contacts.count, contacts.tangent_count))
     start = Solved(stage.normal, still, contacts.velocity, 0.0, 0, True)
     if friction.coupled:
-        return _joint(contacts, friction, stage, target, start, tolerance, found and found.joint)
+        return _joint(contacts, response, stage, target, start, tolerance, found and found.joint)
     if friction.repeats and tolerance > SWEEPS_TOLERANCE * contacts.fastest():
         return _stopped(contacts, friction, stage, start, tolerance)
     return _staggered(contacts, response, friction, stage, start, tolerance)
@@ -144,7 +145,7 @@ def _staggered(
     start of a solve in which friction and an inelastic stop hold together.
     """
     scale, first = contacts.fastest(), stage
-    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT * contacts.approach()
+    left = max(tolerance, response.tolerance * scale) if tolerance else EXACT_TOLERANCE * contacts.approach()
     approaches, worst = [contacts.approach()], stage.residual * contacts.approach()
     for repeat in range(friction.repeats + 1):
         found = friction.impulses(contacts, found.normal, found.tangent, tolerance)
@@ -210,7 +211,7 @@ def _too_slow(approaches: list[float], repeats: int, left: float) -> bool:
 
 def _joint(
     contacts: Contacts,
-    friction: FrictionModel,
+    response: Response,
     stage: Impulses,
     target: Floats,
     start: Solved,
@@ -223,11 +224,15 @@ def _joint(
     Where the kinetic energy of an island would rise, the target speeds are reduced by the largest factor with which it
     does not.
     """
+    friction = response.friction_model
+    assert friction is not None
     found = known or friction.joint(contacts, target, start, tolerance)
     found = _judged(found, friction, contacts.fastest(), tolerance)
     label, messages = contacts.island_labels(), stage.messages
     if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
-        found, share = _without_gain(contacts, friction, target, found, gaining, tolerance)
+        exact = (tolerance == 0.0 or response.tolerance <= EXACT_TOLERANCE) and contacts.count <= EXACT_SHARE_CONTACTS
+        halvings = MANY_HALVINGS if exact else FEW_HALVINGS
+        found, share = _without_gain(contacts, friction, target, found, gaining, tolerance, halvings)
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), share))
     elif found.converged and tolerance == 0.0:
         found = friction.refined(contacts, target, found)
@@ -238,7 +243,13 @@ def _joint(
 
 
 def _without_gain(
-    contacts: Contacts, friction: FrictionModel, target: Floats, found: Solved, gaining: Mask, tolerance: float
+    contacts: Contacts,
+    friction: FrictionModel,
+    target: Floats,
+    found: Solved,
+    gaining: Mask,
+    tolerance: float,
+    halvings: int,
 ) -> tuple[Solved, float]:
     """The joint answer whose target speeds on the islands `gaining` are reduced until their energy does not rise.
 
@@ -247,8 +258,7 @@ def _without_gain(
     label, count = contacts.island_labels(), found.iterations
     low, high = np.where(gaining, 0.0, 1.0), np.ones(len(gaining))
     found = friction.joint(contacts, low[label] * target, found, tolerance)
-    few = tolerance > 0.0 or contacts.count > EXACT_SHARE_CONTACTS
-    for number in range(FEW_HALVINGS if few else MANY_HALVINGS):
+    for number in range(halvings):
         if number >= FEW_HALVINGS and count > HALVING_ITERATIONS:
             break
         share = 0.5 * (low + high)

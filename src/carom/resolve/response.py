@@ -18,7 +18,6 @@ DEFAULT_FRICTION = "cone"
 # Tolerances of a run, relative to the fastest speed of approach or slip at any contact of the step, or to the speed
 # gained in two steps of free fall if that is larger.
 DEFAULT_TOLERANCE = 1e-2
-EXACT = EXACT_TOLERANCE
 # Repeats of law and friction in an impact of few contacts in a run. They rarely need more than five to agree within the
 # tolerance of the run; sweeps follow where they do not.
 STEP_REPEATS = 10
@@ -38,7 +37,7 @@ class Response:
     law: Law
     restitution_model: str
     friction_model: FrictionModel | None
-    tolerance: float = EXACT
+    tolerance: float = EXACT_TOLERANCE
 
     def __post_init__(self) -> None:
         models = self.law.restitution_models

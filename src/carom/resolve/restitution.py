@@ -18,7 +18,7 @@ import numpy as np
 
 from ..late import sparse as sp
 from ..laws import Law, impulses_of
-from ..laws.inelastic import FEASIBLE, inelastic
+from ..laws.inelastic import FEASIBLE_RESIDUAL, inelastic
 from ..problem.contacts import FINISHED_INELASTICALLY, INFEASIBLE, RESOLVED, Contacts, Impulses, worse
 from ..solvers.qp.cone import cone, solve_chosen, solve_cone, work_of
 from ..solvers.rows import Floats, Ints, rows_from_csr, taken
@@ -133,7 +133,7 @@ def _per_contact(
     problem = cone(wanted)
     speed = solve_chosen(contacts.rows, mixed, problem, work_of(contacts.rows), tolerance)
     normal = result.normal.copy()
-    if speed > max(FEASIBLE * np.abs(wanted).max(), tolerance):
+    if speed > max(FEASIBLE_RESIDUAL * np.abs(wanted).max(), tolerance):
         least = c[mixed].min()
         normal[mixed] = ((1.0 - least) * low.normal + least * high.normal)[mixed]
         note = f"boundaries do not admit different restitutions at contacts {_some(mixed)}: {least:g} for all of them"
@@ -147,7 +147,7 @@ def _complementary(contacts: Contacts, elastic: Impulses, target: Floats, tolera
     """`0 <= lam perp A lam + u - target >= 0`, with `target = c u_elastic+` (Zhang 2015, eq. 19)."""
     wanted = contacts.speeds() - target
     lam, speed = solve_cone(contacts.rows, wanted, tolerance=tolerance)
-    solved = speed <= max(FEASIBLE * np.abs(wanted).max(), tolerance)
+    solved = speed <= max(FEASIBLE_RESIDUAL * np.abs(wanted).max(), tolerance)
     approach = contacts.approach()
     result = replace(
         elastic,

@@ -20,7 +20,7 @@ from ..settings import EXACT, LARGEST_TOLERANCE, TOLERANCE_WORDS, Setting, toler
 from ..solvers.rows import Floats, Ints
 
 # Beyond these limits the fourth power of a radius, which enters the inertia, would leave the range of a float64.
-SMALLEST, LARGEST = 1e-50, 1e50
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-50, 1e50
 AXES = {2: "[x, y]", 3: "[x, y, z]", None: "[x, y] or [x, y, z]"}
 POINTS_OF = {2: "at least three vertices [x, y]", 3: "at least four points [x, y, z]"}  # of a polygon and of a solid
 COUNTS = {2: "two numbers [x, y]", 3: "three numbers [x, y, z]", None: "two numbers [x, y] or three numbers [x, y, z]"}
@@ -74,8 +74,13 @@ class Refused(Exception):
 
 def refuse(expected: str, got: Any, *steps: str | int) -> Refused:
     """The exception for one bad value."""
-    if isinstance(got, (int, float)) and got != 0 and math.inf > abs(got) and not SMALLEST <= abs(got) <= LARGEST:
-        expected += f", no smaller than {SMALLEST:g} and no larger than {LARGEST:g}"
+    if (
+        isinstance(got, (int, float))
+        and got != 0
+        and math.inf > abs(got)
+        and not SMALLEST_NUMBER <= abs(got) <= LARGEST_NUMBER
+    ):
+        expected += f", no smaller than {SMALLEST_NUMBER:g} and no larger than {LARGEST_NUMBER:g}"
     return Refused([Fault(steps, got, expected)])
 
 
@@ -95,7 +100,9 @@ class Where:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number. TOML also has nan, inf and true."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+    )
 
 
 # ---- checks of single values
@@ -141,7 +148,7 @@ class Number(Check):
     def fits(self, value: Any) -> bool:
         if not is_number(value) or (self.high is not None and value > self.high):
             return False
-        return self.low is None or value >= (SMALLEST if self.above else self.low)
+        return self.low is None or value >= (SMALLEST_NUMBER if self.above else self.low)
 
     def read(self, value: Any, where: Where) -> float | Floats:
         if not (self.many and isinstance(value, list)):
@@ -290,7 +297,7 @@ class VectorOf(Check):
     def read(self, value: Any, where: Where) -> tuple[float, ...]:
         d = self.count or where.dimension
         good = isinstance(value, list) and len(value) in ((2, 3) if d is None else (d,)) and all(map(is_number, value))
-        if not good or (self.positive and min(value) < SMALLEST):
+        if not good or (self.positive and min(value) < SMALLEST_NUMBER):
             raise refuse(self.text or COUNTS[d], value)
         if self.nonzero and not any(value):
             raise refuse(self.words(where), value)
@@ -382,7 +389,7 @@ class PerBody(Check):
         if self._form(where) is self.flat or (self.flat.above and not isinstance(value, list)):
             return self.flat.read(value, where)
         found = self.rows.read(value, where)
-        bad = np.argwhere(found < SMALLEST) if self.flat.above else np.zeros((0, 1))
+        bad = np.argwhere(found < SMALLEST_NUMBER) if self.flat.above else np.zeros((0, 1))
         if len(bad):
             raise refuse(self.flat.words(where), float(found[tuple(bad[0])]), *(int(k) for k in bad[0]))
         return found

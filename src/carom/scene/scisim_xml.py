@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ProblemError, has_controls, printable
 from ..files import read_file
-from .checks import LARGEST
+from .checks import LARGEST_NUMBER
 
 DEEPEST = 20  # elements within elements
 COUNTS = {2: "two numbers", 3: "three numbers"}
@@ -114,8 +114,8 @@ class Node:
             value = np.nan
         if not np.isfinite(value):
             raise self.error(name, text, f"{expected}, finite")
-        if abs(value) > LARGEST:
-            raise self.error(name, text, f"{expected}, no larger than {LARGEST:g}")
+        if abs(value) > LARGEST_NUMBER:
+            raise self.error(name, text, f"{expected}, no larger than {LARGEST_NUMBER:g}")
         return value
 
 

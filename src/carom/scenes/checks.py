@@ -14,7 +14,7 @@ from ..scene.model import Scene
 from ..scene.numbers import scalar
 
 P = ParamSpec("P")
-LARGEST, SMALLEST = 1e9, 1e-9  # of parameters, in the units of their scene, in which bodies have a size of about 1
+LARGEST_PARAMETER, SMALLEST_PARAMETER = 1e9, 1e-9  # in the units of a scene, whose bodies have a size of about 1
 
 
 def recorded(make: Callable[P, Scene]) -> Callable[P, Scene]:
@@ -40,8 +40,8 @@ def whole(name: str, value: int, low: int) -> int:
 def positive(name: str, value: float) -> float:
     """A finite number above 0."""
     found = scalar(name, _number(name, value), 0.0, above=True)
-    if found < SMALLEST:
-        raise ProblemError(name, value, f"a number from {SMALLEST:g} up")
+    if found < SMALLEST_PARAMETER:
+        raise ProblemError(name, value, f"a number from {SMALLEST_PARAMETER:g} up")
     return found
 
 
@@ -102,6 +102,6 @@ def _number(name: str, value: Any) -> Any:
     """Refuses flags and text, which Python would convert to a number, and numbers whose squares could overflow."""
     if isinstance(value, (bool, str, bytes)):
         raise ProblemError(name, value, "a number")
-    if isinstance(value, (int, float)) and LARGEST < abs(value) < np.inf:
-        raise ProblemError(name, value, f"a number from {-LARGEST:g} to {LARGEST:g}")
+    if isinstance(value, (int, float)) and LARGEST_PARAMETER < abs(value) < np.inf:
+        raise ProblemError(name, value, f"a number from {-LARGEST_PARAMETER:g} to {LARGEST_PARAMETER:g}")
     return value

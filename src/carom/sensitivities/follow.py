@@ -29,6 +29,9 @@ RESTARTED = 1e-8  # difference, relative, from which on a step begins at the sta
 PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
 
 
+Passed = tuple[float, int, Floats]  # time, body, and its numbers (12,) after an event
+
+
 class Contact(NamedTuple):
     """A contact as the stepper reports it."""
 
@@ -77,7 +80,7 @@ class Follower:
     placings: list[Placing] = field(default_factory=list)
     kinks: list[tuple[float, str]] = field(default_factory=list)
     impacts: int = 0
-    path: list[tuple[float, int, Floats]] = field(default_factory=list)  # bodies after each event: time, body, (12,)
+    path: list[Passed] = field(default_factory=list)  # bodies after each event of the steps that are followed
 
     def __post_init__(self) -> None:
         m = self.model

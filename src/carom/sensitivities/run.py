@@ -23,7 +23,7 @@ from ..stepwise import Simulation
 from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, Follower, Placing, reported
+from .follow import FOLLOWED, Follower, Passed, Placing, reported
 from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
@@ -38,7 +38,7 @@ BIAS = (
 
 @dataclass(eq=False)
 class Segment:
-    """Some steps of a run: where they begin, and their tape if it is kept."""
+    """Some steps of a run: where they begin, and if they are kept their tape and the bodies after each event."""
 
     state: State
     memory: dict[str, np.ndarray]
@@ -47,6 +47,7 @@ class Segment:
     steps: int
     placed: tuple[Floats, np.ndarray, int]
     tape: Tape | None
+    path: list[Passed]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +90,13 @@ class Sensitivity:
         while sim.state.step < steps:
             self.segments.append(self._segment(steps))
             if len(self.segments) > KEPT_SEGMENTS:
-                self.segments[-KEPT_SEGMENTS - 1].tape = None
+                old = self.segments[-KEPT_SEGMENTS - 1]
+                old.tape, old.path = None, []
             if tell is not None:
                 tell(sim.state.step / steps)
         self.start, self.state = start, sim.state
         self.impacts, self.placings = self.follower.impacts, self.follower.placings
-        self.kinks, self.path = tuple(self.follower.kinks), self.follower.path
+        self.kinks = tuple(self.follower.kinks)
         self.last = self.follower.cast.since.copy()  # times of the last impacts
 
     def __repr__(self) -> str:
@@ -106,6 +108,11 @@ class Sensitivity:
         """Whether the run has a derivative with respect to all numbers: no two contacts touch at the same time."""
         return not self.kinks
 
+    @property
+    def path(self) -> list[Passed]:
+        """Time, body and its numbers (12,) after each event of the run."""
+        return [passed for k in range(len(self.segments)) for passed in self._made(k).path]
+
     # ---- the run, segment by segment
 
     def _segment(self, steps: int) -> Segment:
@@ -115,6 +122,7 @@ class Sensitivity:
         before = (begin, memory, follower.cast.actors.copy(), follower.cast.since.copy())
         placed = (follower.placed.copy(), follower.slot.copy(), count)
         events: list[Event] = []
+        follower.path = []
         while sim.state.step < steps and len(events) < SEGMENT_EVENTS:
             start = sim.state
             made = sim.engine.stretch(start, 1)
@@ -124,25 +132,24 @@ class Sensitivity:
                 events += follower.followed(reported(report, start.time, end.time, self.model.bodies))
                 events += follower.compare(end)
         tape = taped(events, self.model.gravity_start)
-        return Segment(*before, sim.state.step - begin.step, placed, tape)
+        return Segment(*before, sim.state.step - begin.step, placed, tape, follower.path)
 
-    def _tape(self, k: int) -> Tape:
-        """The tape of a segment, made again from its checkpoint if it was not kept."""
+    def _made(self, k: int) -> Segment:
+        """A segment with its tape, made again from its checkpoint if that was not kept."""
         segment = self.segments[k]
         if segment.tape is not None:
-            return segment.tape
+            return segment
         sim, follower = self.sim, self.follower
         sim._state = segment.state
         sim.engine.remember(segment.memory)
         follower.cast.actors[:], follower.cast.since[:] = segment.actors, segment.since
         follower.placed, follower.slot = segment.placed[0].copy(), segment.placed[1].copy()
-        kept = follower.placings, follower.impacts, follower.kinks, follower.path
-        follower.placings, follower.kinks, follower.path = kept[0][: segment.placed[2]], [], []
+        kept = follower.placings, follower.impacts, follower.kinks
+        follower.placings, follower.kinks = kept[0][: segment.placed[2]], []
         made = self._segment(segment.state.step + segment.steps)
-        follower.placings, follower.impacts, follower.kinks, follower.path = kept
+        follower.placings, follower.impacts, follower.kinks = kept
         sim._state = self.state
-        assert made.tape is not None
-        return made.tape
+        return made
 
     # ---- derivatives
 
@@ -215,9 +222,13 @@ class Sensitivity:
         n, free, gravity = self.model.bodies, self.model.free, self.model.gravity_start
         tangents, since = np.ascontiguousarray(tangents), np.zeros(self.model.actors)
         out, order, done = np.zeros((len(at), n, 12, tangents.shape[1])), np.argsort(at, kind="stable"), 0
+        values = np.empty((len(at), n, 12))
         for k in range(len(self.segments)):
-            tape, event = self._tape(k), 0
+            segment, event = self._made(k), 0
             end = self.segments[k + 1].state.time if k + 1 < len(self.segments) else np.inf
+            tape, mine = segment.tape, order[done:][at[order[done:]] < end]
+            assert tape is not None
+            values[mine] = self._values(segment, at[mine])
             while done < len(at) and at[order[done]] < end:
                 time = at[order[done]]
                 stop = int(np.searchsorted(tape.time, time, side="right"))
@@ -230,10 +241,12 @@ class Sensitivity:
         out[:, ~free[:n]] = 0.0
         first = self.model.size + PLACED * len(self.placings)
         for k, place in enumerate(self._driven(at)):
-            given = tangents[first + PLACED * k : first + PLACED * (k + 1)]
-            out[k % len(at), place.actor] = given
-            out[k % len(at), place.actor, :6] += (at[k % len(at)] - place.time) * given[6:]
-        return self._values(at), out
+            pose = placing(self.sim.world, place.actor, place.time, self.sim.time_step)
+            slope = tangents[first + PLACED * k : first + PLACED * (k + 1)]
+            for numbers, given in ((values, pose), (out, slope)):
+                numbers[k % len(at), place.actor] = given
+                numbers[k % len(at), place.actor, :6] += (at[k % len(at)] - place.time) * given[6:]
+        return values, out
 
     def _backward(self, bar: Floats) -> None:
         """Adjoints of the numbers at the start from those of the end, in place."""
@@ -246,17 +259,17 @@ class Sensitivity:
         for body in np.flatnonzero(self.model.free):
             fly_back(bar, body, self.state.time - self.last[body], self.model.gravity_start)
         for k in range(len(self.segments) - 1, -1, -1):
-            play_back(self._tape(k), bar)
+            play_back(self._made(k).tape, bar)
 
-    def _values(self, at: Floats) -> Floats:
-        """Positions, rotations and velocities (times, n, 12) of all bodies, on their paths from impact to impact."""
+    def _values(self, segment: Segment, at: Floats) -> Floats:
+        """Positions, rotations and velocities (times, n, 12) of all bodies at times of a segment."""
         n, model = self.model.bodies, self.model
-        first = model.numbers[: BODY * n].reshape(n, BODY)[:, :12]
+        known = [[(float(segment.since[body]), segment.actors[body, :12])] for body in range(n)]
+        for time, body, numbers in segment.path:  # events of one body are in the order of their times
+            known[body].append((time, numbers))
         gravity, out = model.numbers[model.gravity_start : model.size], np.empty((len(at), n, 12))
         for body in range(n):
-            known = [(0.0, first[body])] + [(time, q) for time, b, q in self.path if b == body]
-            times, numbers = np.array([time for time, _ in known]), np.array([q for _, q in known])
-            # Events of one body are in the order of their times.
+            times, numbers = np.array([time for time, _ in known[body]]), np.array([q for _, q in known[body]])
             which = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
             t = (at - times[which])[:, None]
             out[:, body] = numbers[which]
@@ -264,10 +277,6 @@ class Sensitivity:
             if model.free[body]:
                 out[:, body, :3] += 0.5 * t * t * gravity
                 out[:, body, V : V + 3] += t * gravity
-        for k, place in enumerate(self._driven(at)):
-            given = placing(self.sim.world, place.actor, place.time, self.sim.time_step)
-            out[k % len(at), place.actor] = given
-            out[k % len(at), place.actor, :6] += (at[k % len(at)] - place.time) * given[6:]
         return out
 
 

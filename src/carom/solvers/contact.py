@@ -43,10 +43,10 @@ from .contact_island import (
 )
 from .contact_newton import newton
 from .contact_slabs import relax_large, strided
-from .contact_sweeps import SINGLE, SWEEPS, relax
+from .contact_sweeps import MOST_SWEEPS, SINGLE_TOLERANCE, relax
 from .islands import all_islands
 from .linalg.contact_lu import multiplications, pattern_of
-from .rows import FRICTION, LOOSE, Floats, Ints, Rows
+from .rows import FRICTION, LOOSE_SUMS, Floats, Ints, Rows
 from .thresholds import (
     EASY_ISLAND_WORK,
     LARGE_ISLAND_WORK,
@@ -232,7 +232,7 @@ def solve_small_islands(lay, problem, touching, chosen, velocity, impulse, proje
     return whole.x, worst, (iterations, work), left, scales
 
 
-@kernel(fastmath=LOOSE, slp=True)
+@kernel(fastmath=LOOSE_SUMS, slp=True)
 def _whole(lay, problem, chosen, velocity, impulse, projection):
     """All chosen contacts and all bodies. Friction impulses without a bound are zero."""
     k, n, r, w = len(chosen), len(velocity), len(lay.rows), len(lay.sides)
@@ -254,7 +254,7 @@ def _whole(lay, problem, chosen, velocity, impulse, projection):
     return whole
 
 
-@kernel(fastmath=LOOSE, slp=True)
+@kernel(fastmath=LOOSE_SUMS, slp=True)
 def _first_residuals(lay, whole, number, ptr, accuracy):
     """For each island its residual at the warm start and the order of magnitude of the speeds that impulses cause or
     have to change; and the islands to solve."""
@@ -290,7 +290,7 @@ def _first_residuals(lay, whole, number, ptr, accuracy):
     return residuals, scales, todo[:used]
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def _halve_gain(lay, whole, number, works, sizes):
     """Replaces the work `z . u` on islands that gain by the gain of kinetic energy, `z . (u + u before) / 2`.
 
@@ -318,7 +318,7 @@ def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
     for s in todo:
         mine = order[ptr[s] : ptr[s + 1]]
         k = len(mine)
-        loose = tolerance > SINGLE * scales[s]
+        loose = tolerance > SINGLE_TOLERANCE * scales[s]
         fine = loose and spent < fine_work and k <= SMALL_ISLAND_CONTACTS
         by_newton = k <= TINY_ISLAND_CONTACTS or len(lay.sides) > 2 or (k <= SMALL_ISLAND_CONTACTS and not loose)
         by_sweeps = not by_newton and loose and k < THREADED_SWEEPS_CONTACTS
@@ -345,7 +345,7 @@ def _solve_islands(lay, whole, islands, todo, residuals, scales, accuracy):
                 iterations += count
                 work += more
             elif residuals[s] > tolerance and by_sweeps:
-                residuals[s], count = relax(lay, island, np.array([[0, k], [0, len(island.x)]]), tolerance, SWEEPS)
+                residuals[s], count = relax(lay, island, np.array([[0, k], [0, len(island.x)]]), tolerance, MOST_SWEEPS)
                 iterations += count
                 work += count * _sweep_work(lay, k)
             put_back(island, mine, whole)
@@ -365,7 +365,7 @@ def _solve_small(lay, island, tolerance, plain, effort):
     count, change, spent, size = 0, np.inf, 0.0, len(island.z) * len(lay.sides) * len(lay.rows) * len(lay.axes)
     # Sweeps depend on the order of the contacts. Where Coulomb's law allows several answers they break the symmetry of
     # the problem, so that exact answers of several contacts begin with Newton steps.
-    if plain and (len(island.z) == 1 or tolerance > SINGLE * speed_scale(lay, island)):
+    if plain and (len(island.z) == 1 or tolerance > SINGLE_TOLERANCE * speed_scale(lay, island)):
         while count < plain and change > 0.3 * tolerance:
             change = _plain_sweep(lay, island)
             count += 1

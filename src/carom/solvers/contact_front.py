@@ -13,14 +13,15 @@ import numpy as np
 
 from ..kernels import kernel, lean
 from .contact_island import BOUND, FIXED, GIVEN, MIXED, NORMAL, WEIGHT, projected
-from .rows import LOOSE
+from .rows import LOOSE_SUMS
 
 # Over-relaxation with the fewest visits on the vibrated layer, for friction along one fixed direction and else. A
 # contact alone needs more visits the larger it is.
 OVER_RELAXATION_FIXED, OVER_RELAXATION = 1.3, 1.5
-NEAR = 2.0  # a change of more tolerances than this is over-relaxed; the last ones are exact for their contact
-ROUNDED = 1.0 + 1e-13  # times its bound, a friction impulse that was put on it
-SCAN = 8  # with more than one body in SCAN moved, all contacts are looked at: the order of memory is faster
+OVER_RELAXED_CHANGE = 2.0  # in tolerances: a larger change is over-relaxed; the last ones are exact for their contact
+ROUNDED_BOUND = 1.0 + 1e-13  # times its bound, a friction impulse that was put on it
+# With more than one body in SCANNED_PER_BODY moved, all contacts are looked at: the order of memory is faster.
+SCANNED_PER_BODY = 8
 
 
 @kernel
@@ -36,14 +37,16 @@ def sweep_front(lay, whole, touching, tolerance, visits):
     now, left, chosen, sweeps = m + 1, visits * m, every, 0
     while len(chosen) > 0 and left > 0:
         done, active = _sweep(lay, whole, chosen, (moved, seen, bodies), now, tolerance)
-        chosen = every if SCAN * active > n else some[: _contacts_of(touching, bodies[:active], seen, now + m, some)]
+        chosen = every
+        if SCANNED_PER_BODY * active <= n:
+            chosen = some[: _contacts_of(touching, bodies[:active], seen, now + m, some)]
         now += 2 * m
         left -= done
         sweeps += 1
     return sweeps
 
 
-@lean(fastmath=LOOSE, slp=True)
+@lean(fastmath=LOOSE_SUMS, slp=True)
 def _sweep(lay, whole, chosen, marks, now, tolerance):
     """One sweep over those of the contacts `chosen` with a body that has moved since they were seen.
 
@@ -92,7 +95,7 @@ def _contacts_of(touching, bodies, stamp, limit, out):
     return k
 
 
-@kernel(fastmath=LOOSE, inline="always")
+@kernel(fastmath=LOOSE_SUMS, inline="always")
 def _visit(lay, whole, p, tolerance):
     """Changes the impulses of contact p where they are off by more than the tolerance; returns whether it did.
 
@@ -104,7 +107,7 @@ def _visit(lay, whole, p, tolerance):
     u, slip, cross = _speeds(lay, whole, p)
     w, old = weight[p, NORMAL], z[p, 0]
     off = abs(max(old - u * w, 0.0) - old)
-    step = longer if off > NEAR * tolerance * w else (1.0 if off > tolerance * w else 0.0)
+    step = longer if off > OVER_RELAXED_CHANGE * tolerance * w else (1.0 if off > tolerance * w else 0.0)
     normal = max(old - step * u * w, 0.0) if step > 0.0 else old
     push, acts = normal - old, step > 0.0
     w, bound = weight[p, WEIGHT], weight[p, BOUND] * (normal + weight[p, GIVEN])
@@ -113,8 +116,8 @@ def _visit(lay, whole, p, tolerance):
     new, other = projected(whole.projection, bound, one - slip, two - cross)
     off = (new - one) ** 2 + (other - two) ** 2
     far, other_far = projected(whole.projection, bound, one - longer * slip, two - longer * cross)
-    within = projected(whole.projection, ROUNDED * bound, one, two) == (one, two)
-    if off > (NEAR * tolerance * w) ** 2:
+    within = projected(whole.projection, ROUNDED_BOUND * bound, one, two) == (one, two)
+    if off > (OVER_RELAXED_CHANGE * tolerance * w) ** 2:
         new, other = far, other_far
     if w == 0.0 or (off <= (tolerance * w) ** 2 and within):
         new, other = one, two
@@ -128,7 +131,7 @@ def _visit(lay, whole, p, tolerance):
     return acts
 
 
-@kernel(fastmath=LOOSE, inline="always")
+@kernel(fastmath=LOOSE_SUMS, inline="always")
 def _speeds(lay, whole, p):
     """Speeds of contact p along its normal and its tangents; 0 for a tangent that it does not have."""
     i, last = whole.contacts[p], len(lay.tangents)
@@ -144,7 +147,7 @@ def _speeds(lay, whole, p):
     return u, slip, cross
 
 
-@kernel(fastmath=LOOSE, inline="always")
+@kernel(fastmath=LOOSE_SUMS, inline="always")
 def _push(lay, whole, p, push, one, two):
     """Applies impulses along the normal and the tangents of contact p."""
     i, last = whole.contacts[p], len(lay.tangents)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
-from .rows import FRICTION, LOOSE, Floats, Ints, Rows
+from .rows import FRICTION, LOOSE_SUMS, Floats, Ints, Rows
 
 # Where the sliding friction z of a contact may lie: |z| <= b (Coulomb's disk), |z_s| <= b along each tangent, or
 # 0 <= z_1 <= b along the first tangent, if the second one is a row of zeros.
@@ -217,7 +217,7 @@ def _product(lay, val, i, s, t):
     return total
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def push(lay, island, z, x):
     """`x += G^T z`"""
     for p in range(len(z)):
@@ -236,7 +236,7 @@ def push(lay, island, z, x):
                     x[b, c] = total
 
 
-@kernel(fastmath=LOOSE, inline="always")
+@kernel(fastmath=LOOSE_SUMS, inline="always")
 def speeds_of(lay, island, x, p, u):
     """`u = G x + base` for contact p, in place of u (r,)."""
     i = island.contacts[p]
@@ -262,7 +262,7 @@ def projected(kind, bound, one, two):
     return min(max(one, 0.0 if kind == FIXED else -bound), bound), min(max(two, -bound), bound)
 
 
-@kernel(fastmath=LOOSE, inline="always")
+@kernel(fastmath=LOOSE_SUMS, inline="always")
 def distance(lay, projection, weight, z, u):
     """Distance of the impulses z (r,) of one contact with speeds u (r,) to their projected step, as a speed."""
     w = weight[NORMAL]
@@ -282,7 +282,7 @@ def distance(lay, projection, weight, z, u):
     return worst
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def measure(lay, island, z, x):
     """The residual of an island, as a speed, and the work `z . u`, for impulses z and velocities x."""
     worst = work = 0.0

@@ -18,10 +18,10 @@ import numpy as np
 
 from ..kernels import kernel
 from .islands import all_islands
-from .rows import LOOSE, Floats, Ints, Rows
+from .rows import LOOSE_SUMS, Floats, Ints, Rows
 
-RANK = 1e-13  # length of a remaining row, relative to the longest row, below which it adds no motion
-TANGENTS = 2  # of rows over single components, also in 2D, where the second one is zero
+REDUCED_RANK = 1e-13  # length of a remaining row, relative to the longest row, below which it adds no motion
+REDUCED_TANGENTS = 2  # of rows over single components, also in 2D, where the second one is zero
 
 
 class Motions(NamedTuple):
@@ -45,8 +45,8 @@ class Single(NamedTuple):
 def row_places(blocks: Rows) -> tuple[Ints, int]:
     """The place of each row among rows with two tangents, and the number of these: 3, or 6 with rolling friction."""
     r, t = blocks.val.shape[2], max(blocks.tangents, 1)
-    place = [0, *range(1, t + 1), *range(1 + TANGENTS, 1 + TANGENTS + t), 1 + 2 * TANGENTS][:r]
-    return np.array(place, np.int64), 1 + TANGENTS if r <= 1 + t else 2 + 2 * TANGENTS
+    place = [0, *range(1, t + 1), *range(1 + REDUCED_TANGENTS, 1 + REDUCED_TANGENTS + t), 1 + 2 * REDUCED_TANGENTS][:r]
+    return np.array(place, np.int64), 1 + REDUCED_TANGENTS if r <= 1 + t else 2 + 2 * REDUCED_TANGENTS
 
 
 @kernel
@@ -149,7 +149,7 @@ def _room(touched, order, ptr, size, label):
     return Motions(members[:used], member_ptr, np.empty(basis_ptr[islands]), basis_ptr, first)
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def _orthonormal(rows, basis, coordinates):
     """Writes an orthonormal basis (rank, N) of the span of rows (M, N), and the rows in it (M, rank); returns the rank.
 
@@ -165,14 +165,14 @@ def _orthonormal(rows, basis, coordinates):
         for i in range(count):
             if square[i] > square[best]:
                 best = i
-        if not square[best] > RANK * RANK * longest:
+        if not square[best] > REDUCED_RANK * REDUCED_RANK * longest:
             break
         q = basis[rank]
         q[:] = rows[best]
         for j in range(rank):  # once more: rounding of the first time is magnified where little of a row is left
             _subtract(q, basis[j], _product(q, basis[j]))
         length = np.sqrt(_product(q, q))
-        if not length > RANK * np.sqrt(longest):
+        if not length > REDUCED_RANK * np.sqrt(longest):
             square[best] = 0.0
             continue
         for c in range(size):
@@ -188,7 +188,7 @@ def _orthonormal(rows, basis, coordinates):
     return rank
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def _product(a, b):
     total = 0.0
     for c in range(len(a)):
@@ -196,7 +196,7 @@ def _product(a, b):
     return total
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def _subtract(a, b, factor):
     for c in range(len(a)):
         a[c] -= factor * b[c]

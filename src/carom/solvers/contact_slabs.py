@@ -14,11 +14,11 @@ from ..kernels import kernel
 from ..kernels.atomic import add, exchange, load
 from .contact_island import Island, Layout, part_of
 from .contact_sweeps import (
-    CHANGE,
     EXACT_SWEEPS,
+    MOST_SWEEPS,
     SHARE,
-    SINGLE,
-    SWEEPS,
+    SINGLE_TOLERANCE,
+    VERIFIED_CHANGE,
     Records,
     accept,
     extrapolate,
@@ -30,11 +30,11 @@ from .contact_sweeps import (
     sweep,
 )
 from .rows import Floats, Ints
-from .threads import NAP, SPINS, thread_count, together
+from .threads import THREAD_NAP, THREAD_SPINS, thread_count, together
 from .thresholds import THREADED_SWEEPS_CONTACTS
 
-SLABS = 8  # slabs of a large island
-STRIDE = 4  # contacts that follow each other in a sweep were this far apart: the processor overlaps their updates
+ISLAND_SLABS = 8  # slabs of a large island
+SWEEP_STRIDE = 4  # contacts that follow each other in a sweep were this far apart: the processor overlaps their updates
 PHASE, DONE, STOPPED = 0, 8, 16  # entries of the clock of threads, each on a cache line of its own
 
 
@@ -49,12 +49,12 @@ def relax_large(
     """
     label = np.full(len(whole.x), -1, np.int64)
     island, mine, cuts = _slabbed(lay, whole, mine, label)
-    most = SWEEPS if tolerance > SINGLE * scale else EXACT_SWEEPS
-    tolerance = max(tolerance, SINGLE * scale)
+    most = MOST_SWEEPS if tolerance > SINGLE_TOLERANCE * scale else EXACT_SWEEPS
+    tolerance = max(tolerance, SINGLE_TOLERANCE * scale)
     if thread_count() == 1 or cuts.shape[1] == 2:
         return *relax(lay, island, cuts, tolerance, most), island, mine
     records, state = records_of(lay, island, cuts), first_state()
-    done, target, residual = 0, CHANGE * tolerance, np.inf
+    done, target, residual = 0, VERIFIED_CHANGE * tolerance, np.inf
     while done < most and residual > tolerance:
         start(lay, island, records)
         done += _threaded_sweeps(lay, records, cuts, state, (tolerance, target, most - done))
@@ -72,7 +72,7 @@ def _threaded_sweeps(lay: Layout, records: Records, cuts: Ints, state: Floats, l
     def share() -> None:
         me = (next(numbers), threads)
         while not _shared_sweeps(lay, records, cuts, state, limits, (reports, clock, taken), me):
-            sleep(NAP)  # lets the other thread run
+            sleep(THREAD_NAP)  # lets the other thread run
 
     together(share, threads)
     return int(clock[STOPPED])
@@ -116,7 +116,7 @@ def _shared_sweeps(lay, records, cuts, state, limits, shared, me):
         turns = 0
         while load(clock, PHASE) == phase:
             turns += 1
-            if turns == SPINS:
+            if turns == THREAD_SPINS:
                 return False
 
 
@@ -125,12 +125,12 @@ def _shared_sweeps(lay, records, cuts, state, limits, shared, me):
 
 @kernel
 def strided(order, cuts):
-    """The contacts of each slab in another order: those that follow each other were STRIDE places apart."""
+    """The contacts of each slab in another order: those that follow each other were SWEEP_STRIDE places apart."""
     out = np.empty_like(order)
     for s in range(len(cuts) - 1):
         at = cuts[s]
-        for offset in range(STRIDE):
-            for p in range(cuts[s] + offset, cuts[s + 1], STRIDE):
+        for offset in range(SWEEP_STRIDE):
+            for p in range(cuts[s] + offset, cuts[s + 1], SWEEP_STRIDE):
                 out[at] = order[p]
                 at += 1
     return out
@@ -146,7 +146,7 @@ def _slabbed(lay, whole, mine, label):
     order, begin = np.arange(len(mine)), np.array([0, len(mine)])
     if len(mine) >= THREADED_SWEEPS_CONTACTS:
         island = part_of(lay, whole, mine, label)
-        order, begin = slabs(island.body, len(island.x), SLABS)
+        order, begin = slabs(island.body, len(island.x), ISLAND_SLABS)
     mine = mine[strided(order, begin)]
     island = part_of(lay, whole, mine, label)
     cuts, top = np.zeros((2, len(begin)), np.int64), -1

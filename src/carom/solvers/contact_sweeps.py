@@ -38,18 +38,18 @@ from .contact_island import (
     settled,
     speeds_of,
 )
-from .rows import LOOSE
+from .rows import LOOSE_SUMS
 
-SWEEPS = 400  # bound on the sweeps over an island
+MOST_SWEEPS = 400  # bound on the sweeps over an island
 EXACT_SWEEPS = 40  # the same, for a tolerance that single precision does not reach
-SINGLE = 1e-5  # tolerance, relative to the speeds that impulses cause, from which single precision is enough
-CHANGE = 1.3  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
-RELAXED = 0.7  # share of a step of the normal impulses: sweeps with whole steps cycle in some piles of discs
-EXTRAPOLATION = 0.6  # bound on the extrapolation, as a share of the last change
-PATIENCE = 25  # sweeps without fewer contacts that are off, after which the bound on the extrapolation is halved
-FEW = 300  # with fewer than one contact in FEW that changes, sweeps go over the contacts around these, ...
+SINGLE_TOLERANCE = 1e-5  # tolerance, relative to the speeds that impulses cause, from which single precision is enough
+VERIFIED_CHANGE = 1.3  # change of a speed in a sweep, as a share of the tolerance, at which the residual is verified
+NORMAL_RELAXATION = 0.7  # share of a step of the normal impulses: sweeps with whole steps cycle in some piles of discs
+MOST_EXTRAPOLATION = 0.6  # bound on the extrapolation, as a share of the last change
+SWEEPS_PATIENCE = 25  # sweeps without fewer contacts that are off, after which the bound on the extrapolation is halved
+CONTACTS_PER_CHANGE = 300  # with fewer than one contact in this many that changes, sweeps go around these, ...
 NEAR_BY, LOCAL_SWEEPS = 4, 20  # ... if these are fewer than one in NEAR_BY; the second number bounds these sweeps
-TINY, ZERO, ONE = np.float32(1e-30), np.float32(0.0), np.float32(1.0)
+SINGLE_TINY, SINGLE_ZERO, SINGLE_ONE = np.float32(1e-30), np.float32(0.0), np.float32(1.0)
 
 # Columns of `Records.data`: inverse stiffness and stiffness of the normal, products of normal and tangents, given
 # normal impulse; for each group, from GROUP on, inverse stiffness, stiffness times length, and bound; then speeds at
@@ -87,8 +87,8 @@ def records_of(lay, island, cuts):
                 for s in range(r):
                     for c in range(d):
                         row[p, side, s, c] = island.val[i, side, s, c]
-            data[p, INVERSE], data[p, ACTING] = RELAXED * weight[NORMAL], weight[GIVEN]
-            data[p, STIFF] = 1.0 / (RELAXED * weight[NORMAL]) if weight[NORMAL] > 0.0 else 0.0
+            data[p, INVERSE], data[p, ACTING] = NORMAL_RELAXATION * weight[NORMAL], weight[GIVEN]
+            data[p, STIFF] = 1.0 / (NORMAL_RELAXATION * weight[NORMAL]) if weight[NORMAL] > 0.0 else 0.0
             data[p, PRODUCT], data[p, PRODUCT + 1] = weight[MIXED], weight[MIXED + 1]
             for g in range(group_count(lay)):
                 at, w = GROUP + 3 * g, weight[WEIGHT + 3 * g]
@@ -108,8 +108,8 @@ def start(lay, island, records):
         for s in range(r):
             records.data[p, at + s] = u[s]
             records.z[p, s] = records.last[p, s] = island.z[p, s]
-    records.x[:] = ZERO
-    records.last_x[:] = ZERO
+    records.x[:] = SINGLE_ZERO
+    records.last_x[:] = SINGLE_ZERO
 
 
 @kernel
@@ -137,7 +137,7 @@ def relax(lay, island, cuts, tolerance, most):
     `cuts` (2, slabs + 1) tell where slabs begin in contacts and bodies (`contact_slabs.py`).
     """
     records, state = records_of(lay, island, cuts), first_state()
-    done, target, residual = 0, CHANGE * tolerance, np.inf
+    done, target, residual = 0, VERIFIED_CHANGE * tolerance, np.inf
     while done < most and residual > tolerance:
         start(lay, island, records)
         done += _sweeps(lay, records, cuts, state, tolerance, target, most - done)
@@ -159,7 +159,7 @@ def _sweeps(lay, records, cuts, state, busy, target, most):
         for parity in range(2):
             for s in range(parity, count, 2):
                 sweep(lay, records, cuts[0, s], cuts[0, s + 1], state[SHARE], busy, reports[s])
-        few = count == 1 and reports[0, WORST] > target and reports[0, BUSY] * FEW <= k
+        few = count == 1 and reports[0, WORST] > target and reports[0, BUSY] * CONTACTS_PER_CHANGE <= k
         if few and _sweep_locally(lay, records, state, busy, target):
             continue
         if paced(reports, state, target):
@@ -216,7 +216,7 @@ def _sweep_locally(lay, records, state, busy, target):
 @kernel
 def first_state():
     """State of the acceleration before the first sweep: pace, extrapolation, its bound, fewest busy contacts, since."""
-    return np.array([1.0, 0.0, EXTRAPOLATION, np.inf, 0.0])
+    return np.array([1.0, 0.0, MOST_EXTRAPOLATION, np.inf, 0.0])
 
 
 @kernel
@@ -235,7 +235,7 @@ def paced(reports, state, target):
     state[SINCE] += 1.0
     if busy < state[LEAST]:
         state[LEAST], state[SINCE] = busy, 0.0
-    elif state[SINCE] >= PATIENCE:
+    elif state[SINCE] >= SWEEPS_PATIENCE:
         state[LIMIT] *= 0.5
         state[LEAST], state[SINCE] = busy, 0.0
     pace = 1.0 if back > 0.0 else state[PACE]
@@ -282,7 +282,7 @@ def _plus(axes, row, p, side, s, x, push):
     return out
 
 
-@kernel(fastmath=LOOSE, slp=True)
+@kernel(fastmath=LOOSE_SUMS, slp=True)
 def sweep(lay, records, first, last, share, busy, report):
     """One sweep over contacts first to last, extrapolated by a share of the last change.
 
@@ -291,20 +291,20 @@ def sweep(lay, records, first, last, share, busy, report):
     """
     r, t, axes = len(lay.rows), len(lay.tangents), lay.axes
     body, row, data, z, before, x = records.body, records.row, records.data, records.z, records.last, records.x
-    cone, low = records.projection == CONE, ZERO if records.projection == FIXED else -ONE
+    cone, low = records.projection == CONE, SINGLE_ZERO if records.projection == FIXED else -SINGLE_ONE
     at, ahead, much = data.shape[1] - r, np.float32(share), np.float32(busy)
-    worst, back, count = ZERO, 0.0, 0
+    worst, back, count = SINGLE_ZERO, 0.0, 0
     for p in range(np.uint64(first), np.uint64(last)):  # an index that may be negative costs a test for each array
         a, b = np.uint64(body[p, 0]), np.uint64(body[p, 1])
         xa, xb = _load(axes, x, a), _load(axes, x, b)
         old = z[p, 0]
         start = old + ahead * (old - before[p, 0])
-        lam = max(start - _dot(axes, row, p, 0, xa, xb, data[p, at]) * data[p, INVERSE], ZERO)
+        lam = max(start - _dot(axes, row, p, 0, xa, xb, data[p, at]) * data[p, INVERSE], SINGLE_ZERO)
         push = lam - start
         change, product = abs(push) * data[p, STIFF], push * (lam - old)
         before[p, 0], z[p, 0] = old, lam
         full = lam + data[p, ACTING]
-        if data[p, GROUP + 2] > ZERO:
+        if data[p, GROUP + 2] > SINGLE_ZERO:
             bound = data[p, GROUP + 2] * full
             old_s = z[p, 1]
             start_s = old_s + ahead * (old_s - before[p, 1])
@@ -318,7 +318,7 @@ def sweep(lay, records, first, last, share, busy, report):
                 s = _dot(axes, row, p, 2, xa, xb, data[p, at + 2]) + data[p, PRODUCT + 1] * push
                 new_t = start_t - s * data[p, GROUP]
                 if cone:
-                    part = min(bound / np.sqrt(new_s * new_s + new_t * new_t + TINY), ONE)
+                    part = min(bound / np.sqrt(new_s * new_s + new_t * new_t + SINGLE_TINY), SINGLE_ONE)
                     new_s *= part
                     new_t *= part
                 else:
@@ -344,8 +344,8 @@ def sweep(lay, records, first, last, share, busy, report):
                 start_t = old_t + ahead * (old_t - before[p, e])
                 new_s = start_s - _dot(axes, row, p, f, xa, xb, data[p, at + f]) * data[p, at_g]
                 new_t = start_t - _dot(axes, row, p, e, xa, xb, data[p, at + e]) * data[p, at_g]
-                square = new_s * new_s + TINY if e == f else new_s * new_s + new_t * new_t + TINY
-                part = min(data[p, at_g + 2] * full / np.sqrt(square), ONE)
+                square = new_s * new_s + SINGLE_TINY if e == f else new_s * new_s + new_t * new_t + SINGLE_TINY
+                part = min(data[p, at_g + 2] * full / np.sqrt(square), SINGLE_ONE)
                 push_s, push_t = part * new_s - start_s, part * new_t - start_t
                 change = max(change, abs(push_s) * data[p, at_g + 1], abs(push_t) * data[p, at_g + 1])
                 before[p, e], z[p, e] = old_t, part * new_t

@@ -8,16 +8,16 @@ from functools import cache
 from pathlib import Path
 from time import perf_counter, process_time
 
-WINDOW = 0.25  # seconds over which the use of processors is measured; the system counts it in hundredths of a second
+USE_WINDOW = 0.25  # seconds over which the use of processors is measured; the system counts it in hundredths
 # Share of a processor that other programs may use while it still counts as free: measurements, editors and the system
 # itself take a few percent, and a thread that loses more than this keeps the others waiting.
-UNNOTICED = 0.4
+UNNOTICED_LOAD = 0.4
 STAT, QUOTAS = Path("/proc/stat"), (Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
 
 
 def threads_for(allowed: int, others: float) -> int:
     """Number of threads on `allowed` processors of which other programs use `others`, a number with a fraction."""
-    return max(1, min(allowed, int(allowed - others + UNNOTICED)))
+    return max(1, min(allowed, int(allowed - others + UNNOTICED_LOAD)))
 
 
 def free_processors() -> int:
@@ -73,14 +73,14 @@ def busy_seconds(stat: str, processors: set[int], tick: float) -> float:
 
 
 class _Use:
-    """The use of processors by other programs, measured at most once per WINDOW."""
+    """The use of processors by other programs, measured at most once per USE_WINDOW."""
 
     def __init__(self) -> None:
         self.number, self.since, self.busy, self.own = 1, -1.0, 0.0, 0.0
 
     def free(self) -> int:
         now = perf_counter()
-        if self.since >= 0.0 and now - self.since < WINDOW:
+        if self.since >= 0.0 and now - self.since < USE_WINDOW:
             return self.number
         try:
             busy = busy_seconds(STAT.read_text(), _affinity(), 1.0 / os.sysconf("SC_CLK_TCK"))

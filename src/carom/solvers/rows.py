@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FRICTION, ROLLING, TORSION = 0, 1, 2  # columns of `Rows.bound`
-LOOSE = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
+LOOSE_SUMS = {"reassoc", "contract", "nsz"}  # sums in any order: faster, and the same result in every run
 
 
 class Rows(NamedTuple):

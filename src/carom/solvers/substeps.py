@@ -33,11 +33,11 @@ import numpy as np
 from ..kernels import kernel, lean
 from .rows import Floats, Ints
 
-PHASE = 2.0 * np.pi / 8.0  # of the spring that pushes overlap out, in radians per sub-step
+SPRING_PHASE = 2.0 * np.pi / 8.0  # of the spring that pushes overlap out, in radians per sub-step
 DAMPING_RATIO = 10.0  # of that spring: overlap decays by 4 % per sub-step, and does not oscillate.
-BIAS_SHARE = PHASE / (2.0 * DAMPING_RATIO + PHASE)  # of an overlap that a sub-step removes
-SOFTNESS = PHASE * (2.0 * DAMPING_RATIO + PHASE)
-MASS_SHARE = SOFTNESS / (1.0 + SOFTNESS)  # s above
+BIAS_SHARE = SPRING_PHASE / (2.0 * DAMPING_RATIO + SPRING_PHASE)  # of an overlap that a sub-step removes
+SPRING_SOFTNESS = SPRING_PHASE * (2.0 * DAMPING_RATIO + SPRING_PHASE)
+MASS_SHARE = SPRING_SOFTNESS / (1.0 + SPRING_SOFTNESS)  # s above
 
 
 class Records(NamedTuple):

@@ -1,7 +1,7 @@
 """Independent pieces of work on several threads. Kernels release the GIL, and pieces write to disjoint memory.
 
 Numba's own parallel loops were tried: they double the compile time of the loops. A thread that has done its work waits
-for the next in a loop for a moment (`LINGER`), then it sleeps.
+for the next in a loop for a moment (`THREAD_LINGER`), then it sleeps.
 
 Where another program uses the processors, a second thread does not help: it waits for a processor, and the first one
 waits for it. The number of threads is therefore chosen from the processors that are free (`free_processors`), unless
@@ -28,9 +28,9 @@ from ..kernels.atomic import load
 from .processors import free_processors
 from .thresholds import THREADED_QP_CONTACTS
 
-LINGER = 5e-4  # seconds for which a thread waits in a loop for its next work before it sleeps
-SPINS = 200_000  # turns of a waiting loop, about 0.1 ms, before the GIL is taken to look at the clock
-NAP = 5e-5  # seconds for which a thread sleeps that waits for one without a processor
+THREAD_LINGER = 5e-4  # seconds for which a thread waits in a loop for its next work before it sleeps
+THREAD_SPINS = 200_000  # turns of a waiting loop, about 0.1 ms, before the GIL is taken to look at the clock
+THREAD_NAP = 5e-5  # seconds for which a thread sleeps that waits for one without a processor
 
 _by_caller = threading.local()  # `number`: the number of threads set by `limited` in this thread
 
@@ -89,8 +89,8 @@ class _Job:
         self.done[0] = 1
 
     def wait(self) -> Any:
-        while not _changed(self.done, 0, SPINS):
-            sleep(NAP)
+        while not _changed(self.done, 0, THREAD_SPINS):
+            sleep(THREAD_NAP)
         if self.error is not None:
             raise self.error
         return self.value
@@ -130,8 +130,8 @@ class _Worker:
             if job is not None:
                 job.run()
                 continue
-            until = perf_counter() + LINGER
-            while not _changed(self.given, seen, SPINS) and perf_counter() < until:
+            until = perf_counter() + THREAD_LINGER
+            while not _changed(self.given, seen, THREAD_SPINS) and perf_counter() < until:
                 pass
             with self.lock:
                 if not self.jobs and self.given[0] == seen:

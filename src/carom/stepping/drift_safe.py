@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..contact.boundaries import boundary_table
-from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, WIDTH, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
 from ..problem.assemble import Assembly
@@ -46,7 +46,7 @@ from .impact_stage import (
 )
 from .integrator import accelerations, displaced, prescribed
 from .jointed import fallen, held_jointed, without_gain
-from .position_correction import SLOP, without_overlap
+from .position_correction import OVERLAP_SLOP, without_overlap
 from .report import NO_WARM_START, StepReport, WarmStart
 from .resting import (
     NO_BODIES,
@@ -62,21 +62,21 @@ from .resting import (
     solve_resting,
     state_problem,
 )
-from .stepper import NOISE, Contained
+from .stepper import APPROACH_NOISE, Contained
 from .touch import Flight, Struck, put_touching
 
 NO_GAPS = np.empty(0)
 # Lengths relative to the length scale of the world.
-MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
-FINEST = 1e-4  # overlap at the end of a step that is left alone, also if the tolerance is smaller
-REACH = 0.5  # upper bound, relative to the radius of a body, on the gap up to which contacts are found that impulses on
-# other contacts may close
-WAIT = 1e-2  # overlap, if the tolerance is not smaller, of an impact that may wait for the next step
-NEIGHBOR = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
+RESTING_MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
+FINEST_OVERLAP = 1e-4  # overlap at the end of a step that is left alone, also if the tolerance is smaller
+# Bound, relative to the radius of a body, on the gap of contacts that impulses on other contacts may close.
+SEARCHED_GAP = 0.5
+WAITING_OVERLAP = 1e-2  # overlap, if the tolerance is not smaller, of an impact that may wait for the next step
+NEIGHBOR_SPEED = 0.25  # a slow body may be pushed by its neighbors to this share of the fastest speed
 # Numbers of iterations.
-ROUNDS = 100  # bound on the applications of the law per step; impacts may cause further impacts
-SEARCHES = 20  # bound on the searches for contacts per step, where impacts make bodies much faster
-SEPARATIONS = 6  # removals of the overlap at the end of a step
+MOST_APPLICATIONS = 100  # bound on the applications of the law per step; impacts may cause further impacts
+MOST_SEARCHES = 20  # bound on the searches for contacts per step, where impacts make bodies much faster
+MOST_SEPARATIONS = 6  # removals of the overlap at the end of a step
 COMMON_TIMES = 3  # repetitions of these solves after which bodies that hold each other in flight do so from one time on
 RESTING_SOLVES = 4  # solves per step, each with the contacts that the previous answer would close
 
@@ -116,12 +116,12 @@ class DriftSafe(Contained):
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         super().__init__(world, response, step)
-        self.margin = MARGIN * world.length_scale
+        self.margin = RESTING_MARGIN * world.length_scale
         moves = world.free.copy()  # bodies at rest for ever close no gap, however large they are
         for bodies, _ in world.motions:
             moves[bodies] = True
-        self.reach = REACH * np.where(moves, world.shapes.radius, 0.0)
-        self.wait = min(WAIT, response.tolerance) * world.length_scale
+        self.reach = SEARCHED_GAP * np.where(moves, world.shapes.radius, 0.0)
+        self.wait = min(WAITING_OVERLAP, response.tolerance) * world.length_scale
         self.warm_start = NO_WARM_START
         self.counts = (world.count + len(world.boundaries.kind), len(world.boundaries.kind))
         self.arm = np.where(world.shapes.round, 0.0, world.shapes.radius)  # (n,) at which rotation moves a surface
@@ -182,7 +182,7 @@ class DriftSafe(Contained):
 
         Returns the motion from the start with the new velocities.
         """
-        for _ in range(SEARCHES):
+        for _ in range(MOST_SEARCHES):
             if ahead.impact is None:
                 break
             impact = ahead.impact
@@ -219,7 +219,7 @@ class DriftSafe(Contained):
         rows, e, table = impact.rows, impact.restitution, ahead.found.table
         replaced = rows.val, rows.base, rows.diag  # by the geometry of an impact
         none, chosen = (0.0, 0.0), NO_BODIES
-        for number in range(ROUNDS):
+        for number in range(MOST_APPLICATIONS):
             # What the last application of the law may have left; contacts without dissipation must not lose more.
             left = (self.tolerance * report.scale, self.allowed(report, len(chosen), found.count)) if number else none
             chosen, whole, returned = fast_contacts(rows, approach, e, ahead.h, self.touch, left)
@@ -316,7 +316,7 @@ class DriftSafe(Contained):
         if ahead.shift is not None:
             position = start.position + ahead.shift[:, : self.world.dimension]
             start = State(start.time, start.step, position, start.orientation, start.velocity)
-        if ahead.overlap > SLOP * self.world.length_scale:
+        if ahead.overlap > OVERLAP_SLOP * self.world.length_scale:
             moved = end
             end, work = without_overlap(start, moved, found, impact, self.tolerance, force, report.part)
             report.note_correction(self.world, moved, end)
@@ -417,13 +417,13 @@ class DriftSafe(Contained):
         if self.all_round:  # their gaps are convex functions of time
             return end
         scale = self.world.length_scale
-        allowed = max(self.tolerance, FINEST) * scale
+        allowed = max(self.tolerance, FINEST_OVERLAP) * scale
         if report.overlap <= allowed:
             bodies = NO_BODIES if impact.bodies is None else impact.bodies
             moved = farthest(end.velocity, self.arm, self.world.dimension, h, bodies)
             if moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
                 return end
-        for _ in range(SEPARATIONS):
+        for _ in range(MOST_SEPARATIONS):
             found = self.detector.touching(end, self.margin)
             report.clock.lap("detect")
             if deepest_overlap(found.table) <= allowed:
@@ -436,7 +436,9 @@ class DriftSafe(Contained):
             if end is last:  # no energy
                 break
             # Bodies that this removal has parted have exchanged energy: what one has lost is not there to be spent.
-            earlier = ContactSet(np.concatenate([earlier.table, found.table]), found.dimension)
+            # Contacts of an impact schedule have columns for images; islands need bodies alone.
+            tables = [earlier.table[:, :WIDTH], found.table[:, :WIDTH]]
+            earlier = ContactSet(np.concatenate(tables), found.dimension)
         return end
 
 
@@ -470,8 +472,8 @@ def put_bounds(velocity, gained, arm, reach, dimension, h, margin, out):
         searched[i] = displacement_at(velocity, i, arm, dimension, h)
         top = max(top, searched[i])
     for i in range(n):
-        slow[i] = max(gained[i] if len(gained) == n else gained[0], NOISE * fastest)
-        searched[i] = margin + min(2.0 * max(searched[i], NEIGHBOR * top), reach[i])
+        slow[i] = max(gained[i] if len(gained) == n else gained[0], APPROACH_NOISE * fastest)
+        searched[i] = margin + min(2.0 * max(searched[i], NEIGHBOR_SPEED * top), reach[i])
 
 
 @kernel

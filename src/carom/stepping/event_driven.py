@@ -56,7 +56,7 @@ LAW_REPEATS = 8  # applications of the law to one impact
 LEFT_APPROACH = 1e-9  # approach, relative to the fastest before the impact, that may be left after it
 EVENTS_PER_BUCKET = 32.0  # whose rows are loaded into the cache together; the heap of so many stays small
 FEWEST_BUCKETS, BUCKETS_PER_BODY = 16, 2
-ENTRIES, ENTRIES_PER_BODY = 1024, 2
+QUEUE_ENTRIES, ENTRIES_PER_BODY = 1024, 2
 IMPACTS_IN_RECORD = 1 << 13  # after which the record, which fits into the cache, becomes a stage of the report
 
 # Laws whose answer for one contact is that of `events_loop`; `tests/stepping/test_event_driven.py` compares them.
@@ -151,7 +151,7 @@ class EventDriven:
         speed = np.abs(path[:, VELOCITY : VELOCITY + 3]).sum() + 0.5 * self.h * n * sum(abs(g) for g in self.gravity)
         walls = 2.0 * self.h * float(speed) / min(cells.size[: world.dimension])  # as many cells may be crossed
         buckets = int(min(max(walls / EVENTS_PER_BUCKET, FEWEST_BUCKETS), BUCKETS_PER_BODY * n + FEWEST_BUCKETS))
-        queue = empty_queue(buckets, ENTRIES_PER_BODY * n + ENTRIES, self.h)
+        queue = empty_queue(buckets, ENTRIES_PER_BODY * n + QUEUE_ENTRIES, self.h)
         span = Span(self.h, self.stepper.touch, self.hop * self.h, self.gravity, bool(world.free.all()))
         drift = _in_space(self.boundaries.velocity[:, : world.dimension])
         self.flight = Flight(

@@ -1,7 +1,7 @@
 """Events: every impact of every step, and every period of resting contact with the integral of its impulse.
 
 An impact is one row per contact and application of the law. Resting contact is summed from step to step, and becomes
-one row per contact and period of rest: a period ends when the contact has not been held for more than PAUSE steps.
+one row per contact and period of rest: a period ends when the contact has not been held for more than REST_PAUSE steps.
 Removal of overlap that takes its energy from the motion of an island slows its bodies: these changes of momentum are
 rows of the kind "correction", one per body and period. A body that appears brings momentum, and one that vanishes takes
 it away: rows of the kinds "appearance" and "removal". Together with gravity, the rows explain the momentum of every
@@ -30,9 +30,9 @@ from .resting import FEATURE_BITS, _slot, put_keys
 KINDS = ("impact", "rest", "correction", "appearance", "removal")
 IMPACT, REST, CORRECTION, APPEARANCE, REMOVAL = range(5)
 SUMMED_KINDS = 3  # the first kinds, of which weak events are summed where the budget does not allow to list them
-NOBODY = -(2**31)  # `second` of the kinds from correction on: the momentum goes to no other body
-PAUSE = 3  # steps without an impulse after which a period of rest has ended; held contacts of a pile come and go
-SWEEP = 32  # steps between two searches for periods that have ended
+NO_BODY = -(2**31)  # `second` of the kinds from correction on: the momentum goes to no other body
+REST_PAUSE = 3  # steps without an impulse after which a period of rest has ended; held contacts of a pile come and go
+REST_SWEEP = 32  # steps between two searches for periods that have ended
 
 # Columns of a row of numbers; in 2D the third components of vectors are zero.
 (TIME, STEP, BODY, OTHER, KIND, STATUS, GAP_THEN, APPROACH, SEPARATION, ENERGY, DURATION, PLACE) = range(12)
@@ -47,7 +47,7 @@ NO_CHOICE, NO_ROWS = np.empty(0, np.int64), np.empty((0, COLUMNS))
 def event_table(dimension: int) -> np.dtype[Any]:
     """The type of a row in the table of events.
 
-    `second` is a body, -1 - k for boundary k, or NOBODY. Impulses act on `second`, and with opposite sign on `first`,
+    `second` is a body, -1 - k for boundary k, or NO_BODY. Impulses act on `second`, and with opposite sign on `first`,
     along the unit normal from first to second. The tangential impulse is a number along the normal rotated by 90
     degrees counterclockwise, in 3D a vector.
     """
@@ -147,7 +147,7 @@ class EventLog:
         else:  # of another engine
             found = _as_stage(stretch.report.impulses(), self.dimension, (number - 1) * self.h, self.h)
             self._add_rest(found, number)
-        if number % SWEEP == 0:
+        if number % REST_SWEEP == 0:
             self.sweep(number)
 
     def _add_step(self, report: StepReport, number: int) -> None:
@@ -216,7 +216,7 @@ class EventLog:
 
     def sweep(self, number: int, everything: bool = False) -> None:
         """Ends the periods of rest that are over after step `number`, or all."""
-        last = float(number + 1 if everything else number - PAUSE)
+        last = float(number + 1 if everything else number - REST_PAUSE)
         if self.used:
             self.used, ended = swept(self.book, self.used, last, number, self.counts, self.dimension)
             if len(ended):
@@ -251,7 +251,7 @@ def change_rows(world: World, state: State, bodies: Ints, kind: int) -> Floats:
     """The rows of bodies that appear in a state, or vanish from it, before its next step."""
     dim, out = world.dimension, np.zeros((len(bodies), COLUMNS))
     out[:, TIME], out[:, STEP], out[:, EMITTED] = state.time, state.step + 1, state.step + 1
-    out[:, BODY], out[:, OTHER], out[:, KIND] = bodies, NOBODY, kind
+    out[:, BODY], out[:, OTHER], out[:, KIND] = bodies, NO_BODY, kind
     mass, velocity, place = world.mass[bodies], state.velocity[bodies], state.position[bodies]
     sign = 1.0 if kind == REMOVAL else -1.0  # an impulse acts on `first` with opposite sign
     impulse = sign * mass[:, None] * velocity[:, :dim]
@@ -370,7 +370,7 @@ def accumulate(book, used, contacts, when, dim, counts, out):
                 used += 1
                 _open(sums[j], table, i, time)
         row = sums[j]
-        if number - row[LAST] > PAUSE and row[HELD] > 0.0:
+        if number - row[LAST] > REST_PAUSE and row[HELD] > 0.0:
             _put_period(keys[i], row, float(number), counts, dim, out[ended])
             ended += 1
             _open(row, table, i, time)
@@ -404,7 +404,7 @@ def _put_period(key, row, number, counts, dim, out):
     out[BODY], out[OTHER] = pair // bodies, pair % bodies - boundaries
     out[KIND] = REST
     if key < 0:
-        out[BODY], out[OTHER], out[KIND] = -1 - key, NOBODY, CORRECTION
+        out[BODY], out[OTHER], out[KIND] = -1 - key, NO_BODY, CORRECTION
     out[TIME], out[STEP], out[DURATION], out[GAP_THEN] = row[BEGIN], row[LAST], row[HELD], row[GAP_FIRST]
     out[EMITTED], size = number, 0.0
     for c in range(3):

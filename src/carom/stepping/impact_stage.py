@@ -40,7 +40,8 @@ from .touch import (
     put_touching,
 )
 
-PRESSED = 0.05  # acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies
+# Acceleration of a gap, relative to that of free fall, from which a slow contact carries its bodies.
+PRESSED_SHARE = 0.05
 # Resting speed of contacts without dissipation, relative to that of others, which bodies gain in two steps of free
 # fall: a bounce at this speed lasts a fiftieth of a step, as in the time-of-impact step.
 ELASTIC_REST = 0.005
@@ -354,7 +355,7 @@ def _instants(rows, approach, flight, table, restitution, chosen, near):
     for j in range(count):
         i = slow[j]
         # Free fall of one body alone closes a gap by h limit / 4. In flight rotation does so, too.
-        if lying[resting.label[j]] and predicted[i] - gap[i] - h * speed[i] < -PRESSED * 0.25 * h * limit[i]:
+        if lying[resting.label[j]] and predicted[i] - gap[i] - h * speed[i] < -PRESSED_SHARE * 0.25 * h * limit[i]:
             carried[resting.label[j]] = True
     out = approach.time.copy()
     for j in range(len(chosen)):

@@ -18,7 +18,7 @@ from ..world import State
 from .drift_safe import DriftSafe
 from .event_driven import LAW_REPEATS, LEFT_APPROACH, SHORT_HOP, SHORT_HOP_ELASTIC
 from .integrator import accelerations, prescribed
-from .position_correction import SLOP, without_overlap
+from .position_correction import OVERLAP_SLOP, without_overlap
 from .report import StageImpulses, StepReport
 from .resting import Held, RestingProblem, kept, match, pushed_bodies, put_keys, solve_resting
 from .stepper import fastest_speed
@@ -130,7 +130,7 @@ class Interval2D:
         if self.moved:
             end = self._end_of_paths()
             self.report.clock.lap("move")
-        if self.report.resting and self.report.overlap > SLOP * self.world.length_scale:
+        if self.report.resting and self.report.overlap > OVERLAP_SLOP * self.world.length_scale:
             end = self._without_overlap(end)
             self.report.clock.lap("rest")
         return end

@@ -32,17 +32,17 @@ from .drives import put_drives, put_springs
 from .resting import Held, Interval, body_shares
 from .rotation import rotate_body
 
-ITERATIONS = 60  # Newton steps, each of which shortens the error in proportion to the rotation in a step
-ROUNDED = 16 * 2.0**-53  # error, relative to the coordinates, that is rounding
-HELD = 1e-11  # error, relative to the length scale of the world, that is enough where rounding is larger
+JOINT_ITERATIONS = 60  # Newton steps, each of which shortens the error in proportion to the rotation in a step
+JOINT_ROUNDING = 16 * 2.0**-53  # error, relative to the coordinates, that is rounding
+HELD_JOINT_ERROR = 1e-11  # error, relative to the length scale of the world, that is enough where rounding is larger
 MOST_CUTS = 3  # a step is cut into up to 2^3
 # A free motion is made of this many steps: the energy of a double pendulum of 1 m then keeps within 1e-5 at h = 1 ms.
-PARTS = 4
+JOINT_PARTS = 4
 # Near singular configurations of fast loops this is too few: a motion that gains more than LARGEST_GAIN of its kinetic
 # energy is made again of FINE_PARTS, and what it gains then is taken from the velocities.
 LARGEST_GAIN, FINE_PARTS = 2e-4, 32
-RESTORED = 20  # Newton steps of the correction of positions
-SINGULAR = 40  # the same where joints are singular and they converge slowly
+RESTORING_STEPS = 20  # Newton steps of the correction of positions
+SINGULAR_STEPS = 40  # the same where joints are singular and they converge slowly
 SINGULAR_ERROR = 1e-9  # error of joints there, in units of the length scale, that is accepted
 
 
@@ -160,8 +160,8 @@ def with_joints(world: World, start: State, free: State, h: float) -> State:
     if h == 0.0 or not len(joints.rows.member):
         return free
     if world.force is not None or world.motions:
-        return _in_parts(world, start, h, PARTS, 0)
-    after = _rattle(world, start, free, h, PARTS)
+        return _in_parts(world, start, h, JOINT_PARTS, 0)
+    after = _rattle(world, start, free, h, JOINT_PARTS)
     after = _cut(world, start, h, 1) if after is None else after
     if joints.adds_energy or _gain(world, start, after) <= LARGEST_GAIN:
         return after
@@ -188,7 +188,7 @@ def _rattle(world: World, start: State, free: State, h: float, count: int) -> St
     joints = world.joints
     assert joints is not None
     given = _forces(world, start)
-    numbers = (h, count, HELD * world.length_scale)
+    numbers = (h, count, HELD_JOINT_ERROR * world.length_scale)
     begin, out = (start.position, turns_of(start), start.velocity), (free.position, turns_of(free))
     parts = (joints.rows, joints.springs, joints.motors)
     held, velocity, val, lower = rattle(parts, linearized(world, start), world.masses, begin, given, numbers, out)
@@ -231,7 +231,7 @@ def _nearest(world: World, start: State, h: float) -> State:
 
     assert world.joints is not None
     free = unjointed_motion(world, start, h)
-    end = restored(world, free, SINGULAR)
+    end = restored(world, free, SINGULAR_STEPS)
     error, joint = joint_error(world, end)
     if not error <= SINGULAR_ERROR:
         label, wanted = world.joints.labels[joint], "a shorter time step, or slower bodies"
@@ -293,7 +293,7 @@ def _move(world: World, start: State, end: State, motion: tuple[Floats, Floats],
     `motion` are velocities (n, d) at the start, and what is added to them for the displacement alone.
     """
     assert world.joints is not None
-    at, enough = linearized(world, start), HELD * world.length_scale
+    at, enough = linearized(world, start), HELD_JOINT_ERROR * world.length_scale
     begin, out = (start.position, turns_of(start)), (end.position, turns_of(end), end.velocity)
     return bool(move_jointed(world.joints.rows, at, world.masses, begin, motion, (h, enough), chosen, out))
 
@@ -318,7 +318,7 @@ def move_jointed(joints, at, masses, start, motion, limits, chosen, out):
             continue
         first, last = joints.row_ptr[k], joints.row_ptr[k + 1]
         before, held = np.inf, first == last
-        for _ in range(ITERATIONS):
+        for _ in range(JOINT_ITERATIONS):
             size = 0.0
             for e in range(joints.member_ptr[k], joints.member_ptr[k + 1]):
                 b = joints.member[e]
@@ -342,7 +342,7 @@ def move_jointed(joints, at, masses, start, motion, limits, chosen, out):
                 worst = max(worst, abs(step[i]))
             if not worst < 1e300:
                 break
-            if worst <= ROUNDED * size or (worst <= enough and worst >= 0.5 * before):
+            if worst <= JOINT_ROUNDING * size or (worst <= enough and worst >= 0.5 * before):
                 held = True
                 break
             if worst >= 2.0 * before:
@@ -438,7 +438,7 @@ def without_gain(world: World, start: State, free: State, end: State) -> State:
 # ---- correction of positions
 
 
-def restored(world: World, state: State, most: int = RESTORED) -> State:
+def restored(world: World, state: State, most: int = RESTORING_STEPS) -> State:
     """The state with its bodies at the nearest poses in the mass metric that the joints allow, and its velocities."""
     from .integrator import displaced  # late: it imports this module
 
@@ -447,7 +447,7 @@ def restored(world: World, state: State, most: int = RESTORED) -> State:
     for _ in range(most):
         errors = joint_errors(joints.rows, state.position, turns_of(state))
         size = float(np.abs(state.position[joints.rows.member]).max(initial=0.0))
-        if np.abs(errors).max(initial=0.0) <= max(ROUNDED * size, 1e-3 * HELD * world.length_scale):
+        if np.abs(errors).max(initial=0.0) <= max(JOINT_ROUNDING * size, 1e-3 * HELD_JOINT_ERROR * world.length_scale):
             break
         at = linearized(world, state)
         base = errors

@@ -6,9 +6,9 @@ bodies that touch no boundary stays where it is. The potential energy of lifting
 has dissipated and from the kinetic energy. A pile at rest has neither, so that its overlap is left as it is.
 
 To displace bodies that move past each other changes the angular momentum of an island that touches nothing fixed. Such
-islands are displaced only where they overlap by more than LOOSE, as they do after a while in which bodies that cling to
-each other rotate: in each step their contacts are held along the tangents of its start. Their angular momentum is
-then restored (`restore_angular_momentum`), which costs energy; elastic contacts do not cling and are left to the law.
+islands are displaced only where they overlap by more than LOOSE_OVERLAP, as they do after a while in which bodies that
+cling to each other rotate: in each step their contacts are held along the tangents of its start. Their angular momentum
+is then restored (`restore_angular_momentum`), which costs energy; elastic contacts do not cling, and are the law's.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from ..world import State
 from .integrator import displaced
 from .jointed import restored
 
-SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
+OVERLAP_SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
 SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
-EXACT = 1e-8  # of SLOP, to which few contacts are solved; ...
-ERROR = 0.25  # ... of the deepest overlap, to which many are
+EXACT_SHARE = 1e-8  # of OVERLAP_SLOP, to which few contacts are solved; ...
+COARSE_ERROR = 0.25  # ... of the deepest overlap, to which many are
 # Bound on the multiplications per contact: about 20 times what a solution takes. Jammed bodies have none.
 CONTACT_WORK = 1e5
-NEAR = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
-RATE = 0.8  # fraction of an overlap that is removed per step
-SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
+NEAR_GAP = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
+REMOVAL_RATE = 0.8  # fraction of an overlap that is removed per step
+LIFTED_SHARE = 0.5  # fraction of an island's kinetic energy that a step may spend on lifting
 SAME_VELOCITY = 1e-9  # difference, relative to the fastest body of an island, up to which it moves as one
-LOOSE = 0.01  # overlap, relative to the length scale of the world, above which islands in free flight are displaced
-SINGULAR = 1e-12  # moment of inertia about an axis, relative to the sum of all three, that is rounding
-LEAST = 1e-6  # fraction of a displacement: islands without the energy for as much are left as they are
+LOOSE_OVERLAP = 0.01  # relative to the length scale of the world, above which islands in free flight are displaced
+SINGULAR_INERTIA = 1e-12  # moment of inertia about an axis, relative to the sum of all three, that is rounding
+LEAST_MOVE = 1e-6  # fraction of a displacement: islands without the energy for as much are left as they are
 
 
 def without_overlap(
@@ -68,7 +68,7 @@ def without_overlap(
     world, rows = impact.world, impact.rows
     m, n = len(found.table), world.count
     many = m > EXACT_CONTACTS
-    slop = (max(SLOP, SHARE_OF_TOLERANCE * tolerance) if many else SLOP) * world.length_scale
+    slop = (max(OVERLAP_SLOP, SHARE_OF_TOLERANCE * tolerance) if many else OVERLAP_SLOP) * world.length_scale
     deepest = deepest_overlap(found.table)
     if deepest <= slop:
         return end, 0.0
@@ -76,16 +76,16 @@ def without_overlap(
     motion = (before.position, before.velocity, end.position, end.velocity)
     force = np.zeros(m) if force is None else force
     others = NO_CONTACTS if earlier is None else earlier.table
-    loose = LOOSE * world.length_scale
+    loose = LOOSE_OVERLAP * world.length_scale
     if world.joints is not None:  # bodies exchange energy through joints as well
         others, loose = np.concatenate([others[:, :WIDTH], _joint_pairs(world.joints.pairs)]), np.inf
-    lengths = (slop, NEAR * deepest, part, loose)
+    lengths = (slop, NEAR_GAP * deepest, part, loose)
     near = plan.near[: make_plan(found.table, others, (force, impact.restitution), world.masses, motion, lengths, plan)]
     if not len(near):
         return end, 0.0
     apart = Rows(rows.body, rows.val, plan.base, np.zeros(rows.bound.shape), *rows[4:])  # without friction
     still, none = np.zeros(impact.velocity.shape), np.zeros(rows.base.shape)
-    tolerance = ERROR * deepest if many else EXACT * slop
+    tolerance = COARSE_ERROR * deepest if many else EXACT_SHARE * slop
     accuracy = Accuracy(tolerance, fine_work=0.0, newton_work=CONTACT_WORK * len(near))
     answer = solve_contact(apart, near, still, none, accuracy)
     bodies = NO_BODIES if impact.bodies is None else impact.bodies
@@ -150,13 +150,13 @@ def make_plan(table, earlier, contacts, masses, motion, lengths, plan):
         falls = falls or gravity[c] != 0.0
     available = np.full(len(fixed), np.inf)
     for s in range(len(fixed) if falls else 0):
-        available[s] = plan.energies[0, s] + SHARE * plan.energies[1, s]
+        available[s] = plan.energies[0, s] + LIFTED_SHARE * plan.energies[1, s]
     allowed = fixed if len(gravity) == 3 else fixed | _moving_as_one(plan.island, motion[3], len(fixed))
     for i in range(len(table)):
         s = plan.island[max(body[i, 0], body[i, 1])]
         if table[i, GAP] < -loose and restitution[i] < 1.0 and not allowed[s]:
             allowed[s] = plan.loose[s] = True
-    count = _targets(body, table, force, allowed, available, (slop, near, part * RATE), plan)
+    count = _targets(body, table, force, allowed, available, (slop, near, part * REMOVAL_RATE), plan)
     for i in range(len(table)):
         if plan.base[i, 0] < 0.0:
             plan.base[i, 0] *= part  # the shorter the time, the smaller the displacement
@@ -224,7 +224,7 @@ def _targets(body, table, force, allowed, available, lengths, plan):
     count = 0
     for i in range(m):
         s, gap = island[max(body[i, 0], body[i, 1])], table[i, GAP]
-        pushed = deep[s] and available[s] >= LEAST * work[s]
+        pushed = deep[s] and available[s] >= LEAST_MOVE * work[s]
         base[i, 0] = rate * (gap + slop) if pushed and gap < -slop else max(gap, 0.0)
         if pushed and gap <= near:
             plan.near[count] = i
@@ -255,8 +255,8 @@ def move_within_energy(x, bodies, plan, masses, move, velocity):
         s = island[b]
         if s < 0 or needed[s] <= 0.0:
             continue
-        part = min((loss[s] + SHARE * energy[s]) / needed[s], 1.0)
-        spent = min(max(part * needed[s] - loss[s], 0.0), SHARE * energy[s])
+        part = min((loss[s] + LIFTED_SHARE * energy[s]) / needed[s], 1.0)
+        spent = min(max(part * needed[s] - loss[s], 0.0), LIFTED_SHARE * energy[s])
         factor = np.sqrt(1.0 - spent / energy[s]) if spent > 0.0 else 1.0
         for c in range(move.shape[1]):
             move[b, c] *= part
@@ -285,7 +285,7 @@ def restore_angular_momentum(masses, before, after, velocity, plan):
             _add_momentum(masses, after, center, mean, velocity, b, axes, now, tensor)
         old, new = _rotation_of(tensor.copy(), now), _rotation_of(tensor, was)
         inner, left = kinetic - 0.5 * np.dot(now, old), kinetic + plan.energies[0, s] - 0.5 * np.dot(was, new)
-        returns = left < (1.0 - SHARE) * inner
+        returns = left < (1.0 - LIFTED_SHARE) * inner
         factor = np.sqrt(left / inner) if left < inner and not returns else 1.0
         for b in np.flatnonzero(plan.island == s):
             if returns:
@@ -354,7 +354,7 @@ def _put_axes(pose, center, b, dim, axes):
 @kernel
 def _rotation_of(tensor, momentum):
     """The angular velocity (3,) of a rigid body; none about axes without inertia. `tensor` (3, 3) is overwritten."""
-    out, least = momentum.copy(), SINGULAR * (tensor[0, 0] + tensor[1, 1] + tensor[2, 2])
+    out, least = momentum.copy(), SINGULAR_INERTIA * (tensor[0, 0] + tensor[1, 1] + tensor[2, 2])
     for k in range(3):
         for i in range(k + 1, 3):
             factor = tensor[i, k] / tensor[k, k] if tensor[k, k] > least else 0.0

@@ -32,17 +32,17 @@ from ..solvers.contact_island import CONE, Problem, layout, padded
 from ..solvers.rows import Floats, Ints, speeds
 from ..solvers.thresholds import EXACT_CONTACTS
 from ..world import Masses, State, Surfaces
-from .drift_safe import FINEST, ROUNDS, DriftSafe, farthest, near_contacts, put_bounds
+from .drift_safe import FINEST_OVERLAP, MOST_APPLICATIONS, DriftSafe, farthest, near_contacts, put_bounds
 from .impact_stage import approach_speeds
 from .integrator import fall_2d, fall_3d, rotate_all
 from .position_correction import (
+    COARSE_ERROR,
     CONTACT_WORK,
-    ERROR,
-    EXACT,
-    LOOSE,
-    NEAR,
+    EXACT_SHARE,
+    LOOSE_OVERLAP,
+    NEAR_GAP,
+    OVERLAP_SLOP,
     SHARE_OF_TOLERANCE,
-    SLOP,
     empty_plan,
     make_plan,
     move_within_energy,
@@ -60,8 +60,8 @@ from .resting import (
     keep,
     state_problem,
 )
-from .stepper import FEW_CONTACTS_TOLERANCE, MEASURED_OVERLAP, NOISE, Stepper, fastest_component
-from .substepped import LARGEST_GAIN, LARGEST_LIFT, PUSH, SOFT, Substepped
+from .stepper import APPROACH_NOISE, FEW_CONTACTS_TOLERANCE, MEASURED_OVERLAP, Stepper, fastest_component
+from .substepped import LARGEST_GAIN, LARGEST_LIFT, PUSHED_OVERLAP, SOFT_OVERLAP, Substepped
 from .synchronous import Synchronous
 
 MOST_BODIES = 200  # of a world whose quiet steps are made here: in larger ones Python takes a small share of a step
@@ -154,7 +154,7 @@ class QuietSteps:
         if not shapes.round.all():
             made = (quiet_polygons, relaxed_polygons) if dim == 2 else (quiet_solids, relaxed_solids)
         self.make, self.shapes = made[isinstance(stepper, Substepped)], NO_SHAPES if shapes.round.all() else shapes
-        masses, surfaces, root = world.masses, world.surfaces, world.inverse_sqrt_mass
+        masses, surfaces, root = stepper.masses, stepper.surfaces, world.inverse_sqrt_mass
         arm, reach, pull = none, none, root  # without a resting solve they are not read
         if isinstance(stepper, DriftSafe):
             arm, reach, pull = stepper.arm, stepper.reach, stepper.pull
@@ -282,7 +282,7 @@ def _limits(stepper: Substepped) -> Limits:
     """The limits of sub-stepped steps."""
     exact, scale, least = stepper.exact, stepper.world.length_scale, stepper.containment.least
     tolerance = min(stepper.tolerance, FEW_CONTACTS_TOLERANCE) if exact else stepper.tolerance
-    rounds, lengths = ROUNDS if exact else 1, (PUSH * scale, SOFT * scale)
+    rounds, lengths = MOST_APPLICATIONS if exact else 1, (PUSHED_OVERLAP * scale, SOFT_OVERLAP * scale)
     energies = (LARGEST_LIFT, LARGEST_GAIN, stepper.weight)
     work = (tolerance, float(stepper.most_work), stepper.substeps)
     return Limits(rounds, exact, *work, *lengths, *energies, NOTED_OVERLAP * least)
@@ -296,7 +296,7 @@ def _numbers(stepper: Stepper) -> Numbers:
         margin, wait, keys = stepper.margin, stepper.wait, stepper.counts
     measured = world.dimension == 3 and not world.shapes.round.all()  # by `quiet_solids`, where it is large
     deep = (NOTICED_OVERLAP if measured else MEASURED_OVERLAP) * pairs.least
-    overlaps = (deep, max(stepper.tolerance, FINEST) * scale, SLOP * scale, scale)
+    overlaps = (deep, max(stepper.tolerance, FINEST_OVERLAP) * scale, OVERLAP_SLOP * scale, scale)
     kinds = (bool(world.shapes.round.all()), isinstance(stepper, DriftSafe), stepper.detector.has_balls)
     return Numbers(
         h, stepper.touch, margin, wait, fall, stepper.tolerance, *overlaps, pairs.least, pairs.farthest, pairs.shared,
@@ -604,7 +604,7 @@ def _opens(axes, fixed, table, start, row):
     """Whether no contact approaches, but for rounding. Writes the overlap."""
     row[OVERLAP] = deepest_overlap(table)
     rows, _, x, _, _ = _rows(axes, fixed, table, start)
-    return speeds(rows, x).min() >= -NOISE * fastest_component(start.velocity, len(axes))
+    return speeds(rows, x).min() >= -APPROACH_NOISE * fastest_component(start.velocity, len(axes))
 
 
 @kernel(inline="always")
@@ -808,12 +808,12 @@ def _remove_overlap(lay, fixed, table, rows, bodies, contacts, moments, deepest)
     """Removes overlap as `without_overlap` does; False if a large island is left, or one in free flight."""
     masses, (before, after), (m, n) = fixed.masses, moments, (len(table), len(fixed.radius))
     many, scale, dim = m > EXACT_CONTACTS, fixed.numbers.length_scale, len(masses.gravity)
-    slop = (max(SLOP, SHARE_OF_TOLERANCE * fixed.numbers.tolerance) if many else SLOP) * scale
+    slop = (max(OVERLAP_SLOP, SHARE_OF_TOLERANCE * fixed.numbers.tolerance) if many else OVERLAP_SLOP) * scale
     if deepest <= slop:
         return True
     plan = empty_plan(m, n, rows.base.shape[1])
     motion = (before.position, before.velocity, after.position, after.velocity)
-    lengths = (slop, NEAR * deepest, 1.0, LOOSE * scale)
+    lengths = (slop, NEAR_GAP * deepest, 1.0, LOOSE_OVERLAP * scale)
     count = make_plan(table, np.empty((0, WIDTH)), contacts, masses, motion, lengths, plan)
     if not count:
         return True
@@ -821,7 +821,7 @@ def _remove_overlap(lay, fixed, table, rows, bodies, contacts, moments, deepest)
         return False
     apart = Problem(rows.body, rows.val, plan.base, np.zeros_like(rows.bound), np.zeros(m))
     still, none = np.zeros((len(rows.touch_ptr) - 1, after.velocity.shape[1])), np.zeros_like(rows.base)
-    tolerance = ERROR * deepest if many else EXACT * slop
+    tolerance = COARSE_ERROR * deepest if many else EXACT_SHARE * slop
     accuracy = Accuracy(tolerance, tolerance, 0.0, 0, CONTACT_WORK * count)
     x, _, solved = _solved(lay, rows, apart, plan.near[:count], still, none, accuracy)
     move = np.zeros_like(after.velocity)

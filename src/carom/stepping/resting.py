@@ -29,7 +29,7 @@ LEAST_TIME = 1e-3  # fraction of a step: the shortest time for which a contact i
 AT_REST = 1e-9  # change of velocity, relative to that by gravity, up to which everything is at rest
 STEADY_SPEED = 1e-5  # relative to the resting speed, up to which a contact counts as closed and friction as at rest
 
-FREE = -1.0  # in place of the share of a body: it moves freely
+FREE_SHARE = -1.0  # in place of the share of a body: it moves freely
 NO_BODIES, NO_TIMES, NO_ORIENTATIONS = np.empty(0, np.int64), np.empty(0), np.empty((0, 4))
 
 
@@ -316,12 +316,12 @@ def hold_together(rows, held, interval, row_time):
 
 @kernel
 def body_shares(rows, held, interval):
-    """How the n bodies that take part move: FREE without a normal impulse, else at `v1 + share (v0 - v1) / 2`."""
+    """How the n bodies that take part move: FREE_SHARE without a normal impulse, else at `v1 + share (v0 - v1) / 2`."""
     pushed = pushed_bodies(rows, held)
     out = _steady_shares(rows, held, interval, pushed)
     for j in range(len(out)):
         if not pushed[j]:
-            out[j] = FREE
+            out[j] = FREE_SHARE
     return out
 
 
@@ -426,7 +426,7 @@ def held_2d(rows, held, interval, masses, start, out):
     position, turn, velocity = out
     dim, d = position.shape[1], velocity.shape[1]
     for j in range(len(shares)):
-        if shares[j] == FREE:
+        if shares[j] == FREE_SHARE:
             continue
         b = _number(interval.bodies, j)
         for c in range(d):
@@ -462,7 +462,7 @@ def _put_held_3d(ways, held, interval, masses, start, out, scratch):
     (position0, turn0, velocity0), (position, turn, velocity), h = start, out, interval.h
     shift, other, spin = scratch
     for j in range(len(shares)):
-        if shares[j] == FREE:
+        if shares[j] == FREE_SHARE:
             continue
         b, half = _number(interval.bodies, j), 0.5 * shares[j]
         q, v, old, inertia = turn[b], velocity[b], velocity0[b], masses.inertia[b]

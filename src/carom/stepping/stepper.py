@@ -3,7 +3,7 @@
 A contained step that does not keep bodies apart is repeated in two halves, each of which is tested in the same way.
 Half the time means half the motion, so that sub-steps resolve the impacts that a step has missed one after the other.
 Sub-steps are steps of the same stepper, so that whatever it conserves or never adds holds for them. A step whose solver
-misses its tolerance is repeated in the same way, with fewer impacts at a time, down to sub-steps of length RETRIED.
+misses its tolerance is repeated in the same way, with fewer impacts at a time, down to length SHORTEST_RETRY.
 
 Bodies that press on each other may also creep into each other, by curvature or because an island lacks the energy to
 be pushed apart. Shorter steps do not help there. Such a step is accepted, with the status `not_converged` while the
@@ -53,19 +53,19 @@ if TYPE_CHECKING:
     from .quiet import QuietSteps
 
 NO_TANGENTS = np.empty((0, 0))
-TOUCH = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
+TOUCHING_GAP = 1e-9  # gap, relative to the length scale of the world, up to which bodies count as touching
 FEW_CONTACTS_TOLERANCE = 1e-12  # for stages with few contacts: it costs little, and bodies at rest lose no energy
 # Work of an impact, relative to the kinetic energy of its bodies: more is taken back, up to a share of the impulses.
 WORK_ROUNDING, TAKEN_BACK = 1e-14, 1e-9
-NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
+APPROACH_NOISE = 1e-12  # approach, relative to the fastest body, that is rounding: touching bodies that move together
 
 # Overlap of contained steps, in half widths of the smaller body.
 MEASURED_OVERLAP = 1e-3  # from which on the step table has the exact overlap
 LARGEST_OVERLAP = 0.05  # in a step that reports success
 DEEPEST_OVERLAP = 0.25  # in any step
-CREEP = 0.01  # growth per step that shorter steps need not prevent
-STILL = 1e-3  # displacement, in half widths of the two bodies, below which shorter sub-steps do not help
-RETRIED = 0.25  # length of a sub-step, relative to the step, down to which one that misses its tolerance is cut
+OVERLAP_CREEP = 0.01  # growth per step that shorter steps need not prevent
+STILL_MOTION = 1e-3  # displacement, in half widths of the two bodies, below which shorter sub-steps do not help
+SHORTEST_RETRY = 0.25  # length of a sub-step, relative to the step, down to which one that misses its tolerance is cut
 SHORTEST_SUBSTEP = 1e-7  # relative to the step: shorter ones are not cut
 MOST_ATTEMPTS = 4000  # bound on the sub-steps that are tried per step
 
@@ -97,9 +97,10 @@ class Stepper:
 
     def __init__(self, world: World, response: Response, step: float) -> None:
         self.world, self.response, self.h = world, response, step
+        self.masses, self.surfaces = world.masses, world.surfaces  # made here, and not in the first step
         self.tolerance = response.tolerance
         self.fall = float(np.linalg.norm(world.gravity))
-        self.touch = TOUCH * world.length_scale
+        self.touch = TOUCHING_GAP * world.length_scale
         self.detector = Detector(world)
         self.warm_start: WarmStart | None = None  # of steppers that hold resting contacts
         self.explained: tuple[float, float] | None = None  # energy at the start of the run, and the scale of gains
@@ -234,7 +235,7 @@ class Stepper:
 
     def noise(self, state: State) -> float:
         """Speed of approach up to which an approach is rounding error."""
-        return NOISE * float(fastest_component(state.velocity, self.world.dimension))
+        return APPROACH_NOISE * float(fastest_component(state.velocity, self.world.dimension))
 
     def watch(self, start: State) -> None:
         """Notes what explains energy: that at the start of the run, a fall through its extent, moving boundaries."""
@@ -383,7 +384,9 @@ class Contained(Stepper):
         report.clock.work += ATTEMPT_WORK
         end = self.advance(start, h, report)
         self._measure_overlap(start, report)
-        missed = report.residual > self.tolerance and h / self.h > RETRIED and report.clock.work <= self.most_work
+        missed = (
+            report.residual > self.tolerance and h / self.h > SHORTEST_RETRY and report.clock.work <= self.most_work
+        )
         if not missed:
             wrong, growth = self._violation(start, end, report)
             spent = attempts >= MOST_ATTEMPTS or report.clock.work > CUTTING_WORK * self.most_work
@@ -414,10 +417,10 @@ class Contained(Stepper):
 
     def _helps(self, start: State, end: State, wrong: Violation, growth: float, h: float) -> bool:
         """Whether bodies that a sub-step has not kept apart may be kept apart in shorter ones."""
-        if growth <= CREEP * (h / self.h) or h < SHORTEST_SUBSTEP * self.h:
+        if growth <= OVERLAP_CREEP * (h / self.h) or h < SHORTEST_SUBSTEP * self.h:
             return False
         moved = self.containment.displacement(start, end)
-        return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL)
+        return bool(max(moved[wrong.first], moved[wrong.second] if wrong.second >= 0 else 0.0) >= STILL_MOTION)
 
     def _accept(self, start: State, wrong: Violation | None, h: float, report: StepReport) -> None:
         """Records in the status of a sub-step that is not cut further what it has missed: its tolerance, or overlap."""

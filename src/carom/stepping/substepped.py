@@ -23,7 +23,7 @@ import numpy as np
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet
 from ..contact.containment import NOTED_OVERLAP, Violation
-from ..contact.detector import NOBODY
+from ..contact.detector import NO_MARKED_BODIES
 from ..contact.motion import FAR_MOTION
 from ..errors import ProblemError
 from ..geometry.rotations import matrices
@@ -33,7 +33,7 @@ from ..solvers.rows import Floats, Ints
 from ..solvers.substeps import Records, Substeps
 from ..world import State, World
 from .closing_contacts import approach, involved, keep_near, moved_unseen, predict
-from .drift_safe import NO_GAPS, ROUNDS, Ahead, DriftSafe, _approach
+from .drift_safe import MOST_APPLICATIONS, NO_GAPS, Ahead, DriftSafe, _approach
 from .impact_stage import change_velocity, contact_times, struck_bodies
 from .integrator import accelerations, displaced, prescribed
 from .relaxation import (
@@ -51,8 +51,8 @@ from .resting import Held, kept, match, put_keys
 from .stepper import FEW_CONTACTS_TOLERANCE
 
 MOST_SUBSTEPS = 64  # per step; more would cost as much as shorter steps, which are more accurate
-PUSH = 0.03  # largest overlap that is pushed out per step, relative to the length scale of the world
-SOFT = 0.01  # overlap, in the same units, above which contacts stiffen: heavy bodies sink less into light ones
+PUSHED_OVERLAP = 0.03  # largest overlap that is pushed out per step, relative to the length scale of the world
+SOFT_OVERLAP = 0.01  # overlap, in the same units, above which contacts stiffen: heavy bodies sink less into light ones
 EXACT_BODIES = 64  # worlds of at most this many bodies are treated exactly: a rack of 56 balls, a card house
 # Energy per step, relative to the kinetic energy plus that of lifting all bodies by a length scale.
 LARGEST_LIFT = 1e-4  # for the work of pushing overlap out
@@ -143,7 +143,7 @@ class Substepped(DriftSafe):
     ) -> Ahead:
         """Applies the law to the contacts that impact and those around them; in small worlds until nothing impacts."""
         bodies, taken, known = self.scratch.bodies, np.zeros(len(restitution), np.bool_), ahead.found
-        lengths, rounds = (self.margin, self.touch, self.wait), ROUNDS if self.exact else 1
+        lengths, rounds = (self.margin, self.touch, self.wait), MOST_APPLICATIONS if self.exact else 1
         for number in range(rounds):
             limits = (ahead.slow, restitution, self.allowed(report, 0) if number else 0.0)
             top, energy = approach(*self.axes, records, bodies, known.table, limits, lengths, speeds)
@@ -199,7 +199,9 @@ class Substepped(DriftSafe):
         world, found, start, end = self.world, ahead.found, ahead.start, ahead.end
         keys = np.empty(found.count, np.int64)
         put_keys(found.table, *self.counts, keys)
-        if not (self._relax(ahead, records, keys, PUSH, report) or self._relax(ahead, records, keys, 0.0, report)):
+        if not (
+            self._relax(ahead, records, keys, PUSHED_OVERLAP, report) or self._relax(ahead, records, keys, 0.0, report)
+        ):
             report.deepest = np.inf
             impact = self.assemble(start, found, ahead.h, report)
             return self.hold_resting(ahead._replace(impact=impact), report)
@@ -225,7 +227,7 @@ class Substepped(DriftSafe):
         match(report.warm_start, keys, ahead.found.table, world.dimension - 1, records.impulse)
         if ahead.time is not None:
             bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
-        lengths = (push * world.length_scale / h, SOFT * world.length_scale)
+        lengths = (push * world.length_scale / h, SOFT_OVERLAP * world.length_scale)
         plan = Substeps(self.substeps, h / self.substeps, *lengths)
         known, energies = relax(self.axes, records, bodies, plan, world.masses, (velocity, shift), h)
         (depth, residual, lift), (gain, kinetic, work, square) = known, energies
@@ -262,7 +264,7 @@ class Substepped(DriftSafe):
         noted = NOTED_OVERLAP * least
         lengths = (self.margin, noted, np.sqrt(max(noted - report.deepest, 0.0) * least))
         count, report.moved = moved_unseen(*poses, self.arm, searched, lengths, unseen)
-        report.unseen = unseen if count else NOBODY
+        report.unseen = unseen if count else NO_MARKED_BODIES
 
     def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
         """As for every contained step; without a test of all pairs where the gaps of the sub-steps tell.

@@ -29,11 +29,11 @@ IMPACTS_PER_BODY = 4  # ... this many for each body
 EVENT_DRIVEN_FACTOR = 200  # times as many impacts in the compiled loop, which takes microseconds for each
 # Sub-steps shorter than this fraction of a step are drift-safe steps: bodies that overlap and still approach have no
 # time of impact.
-SHORTEST = 0.02
+SHORTEST_IMPACT_STEP = 0.02
 # In 3D:
 NO_TIME = 1e-12  # fraction of a step or interval below which no time is left and two times are equal
 MOST_SEARCH_ITERATIONS = 40  # of the search for one impact
-CLEARANCE = 0.25  # motion, in half widths of the thinnest body, within which no two bodies pass through each other
+MOTION_CLEARANCE = 0.25  # in half widths of the thinnest body: within this motion no two bodies pass each other
 SMALLEST_SEARCH_STEP = 1e-3  # of the search, as a fraction of its bracket: the secant converges slowly for curved gaps
 
 
@@ -121,7 +121,7 @@ class TimeOfImpact(DriftSafe):
         return super().allowed(report, count, found)
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
-        if h < SHORTEST * self.h or report.clock.work > self.most_work:
+        if h < SHORTEST_IMPACT_STEP * self.h or report.clock.work > self.most_work:
             return super().advance(state, h, report)
         self.interval.begin(state, h, report)
         impacts = 0
@@ -260,8 +260,8 @@ class ImpactSearch:
             return interval, 0
         low, high, time = 0.0, interval, interval * closed[0]
         most = self._farthest(start, end)
-        if most > CLEARANCE * self.thinnest:
-            high = min(high, time + CLEARANCE * self.thinnest / most * interval)
+        if most > MOTION_CLEARANCE * self.thinnest:
+            high = min(high, time + MOTION_CLEARANCE * self.thinnest / most * interval)
         for iteration in range(MOST_SEARCH_ITERATIONS):
             if high - low <= NO_TIME * interval:
                 break

@@ -28,7 +28,7 @@ from ..solvers.rows import Floats, Ints
 from ..world import PLANE, SEGMENT, Masses
 
 NEWTON_ITERATIONS = 8  # for the time at which a gap closes; the error is squared by each
-SETTLED = 1e-14  # fraction of a step: a smaller change of that time is rounding
+SETTLED_TIME = 1e-14  # fraction of a step: a smaller change of that time is rounding
 
 
 class Flight(NamedTuple):
@@ -227,7 +227,7 @@ def ball_closing(flight, meeting, who, last, guess):
     level = min((_gap_of_boundary(flight, meeting, last) if wall else _gap_of_balls(meeting, last))[0], 0.0)
     if not wall:
         d = _apart(meeting, last)
-        w = (_apart(meeting, h) - d) / max(h - last, SETTLED * h)  # mean velocity
+        w = (_apart(meeting, h) - d) / max(h - last, SETTLED_TIME * h)  # mean velocity
         reach = meeting.radius + meeting.other
         along, outside, square = dot(d, w), dot(d, d) - reach * reach, dot(w, w)
         root = along * along - square * max(outside, 0.0)
@@ -241,7 +241,7 @@ def ball_closing(flight, meeting, who, last, guess):
             break
         change = min(max(t - (gap - level) / rate, last), h) - t
         t += change
-        if abs(change) <= SETTLED * h:
+        if abs(change) <= SETTLED_TIME * h:
             break
     return t
 

@@ -26,7 +26,7 @@ MODES = ("grid", "list", "random")
 SETTINGS = tuple(name for name, setting in RUN_SETTINGS.items() if setting.axis)
 RANGE = ("from", "to", "count", "scale")
 SCALES = ("linear", "log")
-LARGEST = 100_000  # runs of one sweep
+LARGEST_PLAN = 100_000  # runs of one sweep
 Values = Mapping[str, Any]
 
 
@@ -163,8 +163,8 @@ def _range(field: str, given: Mapping[str, Any], mode: str) -> Any:
             raise ProblemError(f"{field}.count", given["count"], "nothing: [sweep] samples gives the number of runs")
         return {"from": low, "to": high, "scale": scale}
     count = given.get("count")
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= LARGEST:
-        raise ProblemError(f"{field}.count", count, f"a whole number from 1 to {LARGEST:,}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= LARGEST_PLAN:
+        raise ProblemError(f"{field}.count", count, f"a whole number from 1 to {LARGEST_PLAN:,}")
     space = np.geomspace if scale == "log" else np.linspace
     return space(low, high, count).tolist()
 
@@ -210,8 +210,8 @@ def _combinations(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _drawn(plan: Plan, axes: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
-    if isinstance(plan.samples, bool) or not isinstance(plan.samples, int) or not 1 <= plan.samples <= LARGEST:
-        raise ProblemError("samples", plan.samples, f"a whole number from 1 to {LARGEST:,}")
+    if isinstance(plan.samples, bool) or not isinstance(plan.samples, int) or not 1 <= plan.samples <= LARGEST_PLAN:
+        raise ProblemError("samples", plan.samples, f"a whole number from 1 to {LARGEST_PLAN:,}")
     if isinstance(plan.seed, bool) or not isinstance(plan.seed, int) or plan.seed < 0:
         raise ProblemError("seed", plan.seed, "a whole number from 0 up")
     chance = np.random.default_rng(plan.seed)
@@ -285,8 +285,8 @@ def _cases(
                 column.check(scene)
             for name in names:
                 law = scene.law if name is None else name
-                if len(cases) == LARGEST:
-                    raise ProblemError("sweep", "too many combinations", f"at most {LARGEST:,} runs")
+                if len(cases) == LARGEST_PLAN:
+                    raise ProblemError("sweep", "too many combinations", f"at most {LARGEST_PLAN:,} runs")
                 key = json.dumps([law, options, settings])
                 if key not in checked:
                     checked.add(key)

@@ -20,7 +20,7 @@ from .task import Record, Task, lost
 
 ATTEMPTS = 3  # times that a run is started before it counts as the reason for which its workers die
 CONNECT = 15.0  # seconds within which a scheduler must answer
-MOST = 1024  # worker processes
+MOST_WORKERS = 1024  # worker processes
 AHEAD = 1000  # tasks that are handed to a cluster before their results are there
 Results = Iterator[Record]
 _CODE = "from carom.sweeps.workers import serve; serve()"
@@ -278,6 +278,6 @@ def workers_for(count: int | None, scheduler: str | None, tasks: int) -> Pool:
         return Cluster(scheduler)
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = most if count is None else count
-    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST:
-        raise ProblemError("workers", count, f"a whole number from 0 (this process) to {MOST:,}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_WORKERS:
+        raise ProblemError("workers", count, f"a whole number from 0 (this process) to {MOST_WORKERS:,}")
     return Processes(min(count, tasks)) if count else ThisProcess()

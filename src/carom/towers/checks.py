@@ -16,9 +16,9 @@ import numpy as np
 
 from ..errors import ProblemError
 
-LARGEST = Fraction(1e50)  # lengths, densities, gravity: density times length^4 must not overflow a double
-SMALLEST = Fraction(1e-50)
-LONGEST = 10**60  # larger integers are not printed in messages
+LARGEST_QUANTITY = Fraction(1e50)  # lengths, densities, gravity: density times length^4 must not overflow a double
+SMALLEST_QUANTITY = Fraction(1e-50)
+LARGEST_PRINTED = 10**60  # larger integers are not printed in messages
 MOST_DIGITS = 400  # largest decimal exponent in a text; larger ones would exhaust the memory
 MOST_BRICKS = 100_000  # per tower; making more would take minutes
 EXPONENT = re.compile(r"[eE]([-+]?[\d_]+)")
@@ -35,7 +35,7 @@ def exact_number(field: str, value: Any, limits: str = "a number from -1e50 to 1
         raise
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise ProblemError(field, shown(value), NUMBER) from None
-    if abs(number) > LARGEST:
+    if abs(number) > LARGEST_QUANTITY:
         raise ProblemError(field, shown(value), limits)
     return number
 
@@ -46,7 +46,7 @@ def positive_number(field: str, value: Any) -> Fraction:
     number = exact_number(field, value, limits)
     if number <= 0:
         raise ProblemError(field, shown(value), "a number above 0")
-    if number < SMALLEST:
+    if number < SMALLEST_QUANTITY:
         raise ProblemError(field, shown(value), limits)
     return number
 
@@ -125,7 +125,7 @@ def whole(value: Any) -> int | None:
 
 def shown(value: Any) -> Any:
     """The value in a form that a message can print: Python refuses to print integers of thousands of digits."""
-    if isinstance(value, int) and abs(value) > LONGEST:
+    if isinstance(value, int) and abs(value) > LARGEST_PRINTED:
         return f"a whole number of about {int(value.bit_length() * math.log10(2.0)) + 1} digits"
     try:
         repr(value)

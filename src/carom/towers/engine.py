@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import astuple, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import ProblemError
 from ..geometry.polygons import polygon_moments
 from ..kernels import prepare
-from ..settings import Settings
+from ..settings import CollapseSettings, Settings
 from ..solvers.rows import Floats
 from ..stepping.report import ContactImpulses, Stretch, totals_2d
 from ..world import State, World
@@ -167,11 +167,10 @@ def _no_impulses() -> ContactImpulses:
 
 def _recorded_options(settings: Settings) -> LoopOptions:
     """The options of the loop from the settings of a file."""
-    given = {"method": settings.stepper.removeprefix(STEPPER), **dict(settings.law_options)}
-    flags = {name: given.pop(name, True) for name in ("feedback", "keep_symmetry")}
-    passes, penalty = given.pop("passes", None), given.pop("penalty", 100.0)
-    check_fields(given, CHOICES, CHOICES, "settings.law_options")
-    return loop_options(settings.step, passes, penalty, given, flags)
+    method, told = settings.stepper.removeprefix(STEPPER), dict(settings.law_options)
+    known = [field.name for field in fields(LoopOptions) if field.name not in ("step", "method")]
+    check_fields(told, known, [name for name in CHOICES if name != "method"], "settings.law_options")
+    return loop_options(settings.step, method, cast("CollapseSettings", told))
 
 
 def restored(world: World, settings: Settings, memory: dict[str, np.ndarray]) -> TowerEngine:

@@ -20,7 +20,7 @@ from .tower import Tower
 
 BONDS = ("running", "stacked", "shifted")
 BLOCKS = 4  # wedges of the round arch on each side of its keystone
-MOST = 10_000  # largest number of bricks of a named tower
+MOST_NAMED_BRICKS = 10_000  # largest number of bricks of a named tower
 MOST_HARMONIC = 10_000  # bricks; the number of digits of their positions grows with their number
 
 
@@ -246,10 +246,10 @@ def named_tower(name: str) -> Tower:
     for entry in PATTERNS:
         found = re.fullmatch(entry.pattern, name)
         if found:
-            numbers = [int(digits) if len(digits) < 6 else MOST + 1 for digits in found.groups()]
+            numbers = [int(digits) if len(digits) < 6 else MOST_NAMED_BRICKS + 1 for digits in found.groups()]
             bricks = math.prod(numbers) if entry.make is not diamond else numbers[0] ** 2
-            if bricks > MOST:
-                raise ProblemError(name, "a tower of too many bricks", f"at most {MOST:,} bricks")
+            if bricks > MOST_NAMED_BRICKS:
+                raise ProblemError(name, "a tower of too many bricks", f"at most {MOST_NAMED_BRICKS:,} bricks")
             return entry.make(*numbers)
     raise unknown_tower(name)
 

@@ -47,8 +47,8 @@ STEPS = 1000  # number of progress steps
 ALL_UP_TO = 5  # bricks up to which all structures are tried
 STARTS = 4  # random starts for each structure, while all structures are tried
 CLIMBS = 8  # linear programs before SLSQP, if SLSQP alone fails
-NEAR = 0.15  # in brick lengths: pairs further apart carry no force during an ascent
-SAME = 1e-6  # in brick lengths: closer overhangs are equal, and only the counterweights differ
+NEAR_PAIR = 0.15  # in brick lengths: pairs further apart carry no force during an ascent
+SAME_OVERHANG = 1e-6  # in brick lengths: closer overhangs are equal, and only the counterweights differ
 TRIED = 0.75  # part of the extended stacks that is optimized, the best ones; with 0.5, 20 bricks have less overhang
 WORK = 2.5  # exponent of the growth of the time with the size
 ALIKE = 3  # largest number of stacks with equal overhang that are extended
@@ -242,7 +242,7 @@ class Search:
         return monotonic() + max(0.0, self.deadline - monotonic()) * size**WORK / ahead
 
     def _attempt(self, structure: Structure, x: Floats) -> Attempt:
-        problem = Balance(structure, structure.pairs(x, NEAR))
+        problem = Balance(structure, structure.pairs(x, NEAR_PAIR))
         z = with_forces(problem, x)
         return Attempt(structure, problem, z, merit(problem, z))
 
@@ -267,7 +267,7 @@ def _choice(stacks: Iterable[Found], width: int) -> list[Found]:
     chosen: list[Found] = []
     most = min(ALIKE, max(1, width // 2))
     for stack in sorted(stacks, key=lambda s: -s.overhang):
-        alike = sum(abs(other.overhang - stack.overhang) < SAME for other in chosen)
+        alike = sum(abs(other.overhang - stack.overhang) < SAME_OVERHANG for other in chosen)
         if alike < most and len(chosen) < width:
             chosen.append(stack)
     return chosen

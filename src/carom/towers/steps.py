@@ -33,7 +33,7 @@ CONVERGED = 1e-12
 ROUNDINGS = 4.0  # errors up to this many times the accuracy of gaps are rounding errors
 NEXT_PASS = 1e-2  # relative to the last correction: error of a program that a later pass corrects
 FAILED = 1e-8  # in shortest sides: a larger error after the last pass divides the step
-OVERLAP = 1e-5  # in shortest sides: a deeper overlap at the end of a step is a contact that was missed
+MISSED_OVERLAP = 1e-5  # in shortest sides: a deeper overlap at the end of a step is a contact that was missed
 DETECTIONS, HALVINGS = 3, 6  # largest number of detections per step, and of successive divisions
 TOUCHING = 1e-4  # in shortest sides: gaps that count as contact in the loop without feedback
 
@@ -155,7 +155,7 @@ def _correct(loop: Loop, motion: Floats, stretch: Floats) -> tuple[Floats, Float
 def _missed(loop: Loop, moved: Floats) -> Ints:
     """Contacts of bricks that overlap at the corners `moved` and that the program does not contain."""
     found = near_contacts(loop.layout, moved, moved, np.zeros(loop.tower.count), False)
-    found = found[edge_geometry(found, moved)[2] < -OVERLAP * loop.tower.size]
+    found = found[edge_geometry(found, moved)[2] < -MISSED_OVERLAP * loop.tower.size]
     known = set(zip(loop.near[:, 1].tolist(), loop.near[:, 3].tolist()))
     new = [(vertex, start) not in known for vertex, start in found[:, [1, 3]].tolist()]
     return found[np.array(new, dtype=bool)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .reduced import ReducedCoordinates
     from .tower import Tower
 
-ROUNDING = 1e-12  # relative: initial velocities that differ by less are mirror images
+MIRROR_ROUNDING = 1e-12  # relative: initial velocities that differ by less are mirror images
 SIGNS = np.array([-1.0, 1.0, -1.0])  # of (dx, dy, turn) under a reflection in a vertical line
 
 
@@ -83,4 +83,4 @@ def mirror_images(point: Floats, owner: Ints, partner: Ints) -> Ints:
 
 def _is_even(velocity: Floats, partner: Ints) -> bool:
     odd = np.abs(velocity - velocity[partner] * SIGNS).max(initial=0.0)
-    return bool(odd <= ROUNDING * np.abs(velocity).max(initial=0.0))
+    return bool(odd <= MIRROR_ROUNDING * np.abs(velocity).max(initial=0.0))

@@ -16,7 +16,7 @@ from ..errors import ProblemError
 from ..settings import Settings
 from ..solvers.rows import Floats, Ints
 from ..stepping import events as rows_of
-from ..stepping.events import COLUMNS, DIRECTION, EMITTED, ENERGY, IMPULSE, KINDS, NOBODY, PLACE
+from ..stepping.events import COLUMNS, DIRECTION, EMITTED, ENERGY, IMPULSE, KINDS, NO_BODY, PLACE
 from ..stepping.report import STATUSES, ContactImpulses, step_table
 from ..world import State, World
 
@@ -181,7 +181,7 @@ def _counter(memory: dict[str, NDArray[Any]]) -> Ints:
 def check_rows(stored: NDArray[Any], bodies: int, boundaries: int, last: State) -> None:
     """Raises ValueError unless the rows can be events of a run with `bodies` bodies up to the state `last`."""
     first, second, kind = stored["first"], stored["second"], stored["kind"]
-    known = ((second >= -boundaries) & (second < bodies)) | ((second == NOBODY) & (kind >= rows_of.CORRECTION))
+    known = ((second >= -boundaries) & (second < bodies)) | ((second == NO_BODY) & (kind >= rows_of.CORRECTION))
     good = (first >= 0) & (first < bodies) & known & (kind >= 0) & (kind < len(KINDS))
     good &= (stored["status"] >= 0) & (stored["status"] < len(STATUSES)) & (stored["step"] >= 0)
     good &= stored["step"] <= last.step

@@ -48,7 +48,7 @@ from .format import (
 from .journal import in_use
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-12  # relative: a residual that equals the tolerance may exceed it by the rounding of their common scale
+TOLERANCE_ROUNDING = 1e-12  # a residual that equals the tolerance may exceed it by the rounding of their common scale
 
 
 class Trajectory(Shown):
@@ -336,7 +336,7 @@ class Trajectory(Shown):
         """Numbers of the steps whose residual is above the tolerance, ascending."""
         if self.tolerance is None:
             return np.zeros(0, np.int64)
-        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance * (1.0 + ROUNDING))])
+        return np.asarray(self.steps["step"][~(self.steps["residual"] <= self.tolerance * (1.0 + TOLERANCE_ROUNDING))])
 
     def _at_frames(self, name: str) -> Floats:
         """A column of the step table, at the steps of the frames."""
@@ -345,6 +345,16 @@ class Trajectory(Shown):
             if len(self.step) and not np.array_equal(self.steps["step"][rows], self.step):
                 raise ValueError("a frame has no row in the step table")
         return np.asarray(self.steps[name][rows])
+
+    def derivative(self, wrt: Any, times: Any = None) -> Any:
+        """State and derivatives at the end of the run, or at some times, with respect to numbers of the scene.
+
+        `wrt` are paths such as "materials.default.restitution": see docs/derivatives.md. The run is made again with its
+        own settings; `carom.sensitivity` keeps what that takes for more derivatives, and has the reverse mode.
+        """
+        from ..sensitivities.run import sensitivity
+
+        return sensitivity(self).derivative(wrt, times)
 
     def to_xarray(self) -> Any:
         """The run as an `xarray.Dataset` with the dimensions time, body and component; needs the extra `xarray`.

@@ -11,19 +11,20 @@ from tests.contact.convex_cases import cone_base
 
 from carom import ProblemError
 from carom.build import build
-from carom.contact.grid_distance import DistanceGrid
+from carom.contact.grid_distance import DistanceGrid, grid_of
 from carom.draw.camera import FIELD, Rays, looking_at, upward
 from carom.draw.framing import STRAY, extent_3d
-from carom.draw.raycast import Kept, RayLook, cast, render
+from carom.draw.raycast import Kept, RayLook, cast, meshes, render
 from carom.draw.raycast.background import backdrop
 from carom.draw.raycast.picture import ground_of
 from carom.draw.raycast.visible import depths, enclosing, placed_parts, seen
 from carom.draw.world3d import edges, shell_outlines
-from carom.geometry import rotations
+from carom.geometry import figures, rotations
 from carom.geometry.vectors import Vec3
 from carom.scene import Bodies, Scene
 from carom.scene.boundaries import Container, Plane, Shell, Tube
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Part, Sphere
+from carom.scenes.rabbits import turned_mesh
 
 ROWS = 240
 TETRAHEDRON = 0.7 * np.array([(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)], float)
@@ -264,12 +265,61 @@ def test_a_grid_of_distances_is_seen_as_its_surface():
     grid = DistanceGrid(value, 0, len(nodes), len(nodes), len(nodes), Vec3(nodes[0], nodes[0], nodes[0]), spacing)
     way = Vec3(2.0, 0.0, 0.0)
     for b in (0.0, 0.33, 0.71):
-        t, normal, _ = cast.mesh(cast.Ray(Vec3(-5.0, b, 0.1), way), grid, True, np.inf)
+        t, normal, _ = meshes.trace(cast.Ray(Vec3(-5.0, b, 0.1), way), grid, True, np.inf).hit
         hit = np.array([-5.0 + 2.0 * t, b, 0.1])
         assert np.linalg.norm(hit) == pytest.approx(1.0, abs=2 * spacing**2)
         assert np.array(normal) == pytest.approx(hit, abs=0.02)
-    assert cast.mesh(cast.Ray(Vec3(-5.0, 1.2, 0.0), way), grid, True, np.inf).time == np.inf
-    assert cast.mesh(cast.Ray(Vec3(5.0, 0.0, 0.0), way), grid, True, np.inf).time == np.inf  # behind
+    assert meshes.trace(cast.Ray(Vec3(5.0, 0.0, 0.0), way), grid, True, np.inf).hit.time == np.inf  # behind
+    for b in (1.05, 1.2, 1.45, 3.0):
+        passed = meshes.trace(cast.Ray(Vec3(-5.0, b, 0.0), way), grid, True, np.inf)
+        assert passed.hit.time == passed.until == np.inf and 0.0 <= passed.clear <= b - 1.0
+        hidden = meshes.trace(cast.Ray(Vec3(-5.0, 0.0, 0.0), way), grid, True, 1.9)
+        assert hidden.hit.time == np.inf and 0.0 < hidden.clear <= 4.0 - 2.0 * hidden.until + 1e-12
+
+
+@pytest.fixture(scope="module")
+def dolls():
+    """Hollow dolls in each other, their upper halves lifted."""
+    bodies = []
+    for size in (1.0, 0.7):
+        for profile, lift in zip(figures.doll_profiles(size), (0.0, 0.5)):
+            bodies.append(at((0.0, 0.0, 1.4 + lift), turned_mesh(profile, spacing=size / 16)))
+    return made(*bodies, boundaries=[Plane()])
+
+
+def test_rays_at_meshes_that_are_not_cast_are_known(dolls):
+    """Every ray is cast here, at every mesh: the same rays meet the same mesh, at the same depth to 0.3 of a cell."""
+    world, state = dolls
+    shapes, parts = world.shapes_3d, placed_parts(world.shapes_3d, state)
+    rays = looking_at(state.position, shapes.radius).rays(60, 80)
+    found = seen(rays, parts, shapes, 2)
+    for i, j in np.ndindex(rays.rows, rays.columns):
+        b, a = (0.5 * rays.rows - i - 0.5) / rays.scale, (j + 0.5 - 0.5 * rays.columns) / rays.scale
+        times = []
+        for p in range(4):
+            local = parts.turn[p].T
+            ray = cast.Ray(
+                Vec3(*(local @ (rays.eye - parts.place[p]))),
+                Vec3(*(local @ (rays.forward + a * rays.right + b * rays.up))),
+            )
+            times.append(meshes.trace(ray, grid_of(shapes, parts.shape[p]), True, np.inf).hit.time)
+        assert (found.part[i, j] >= 0) == (min(times) < np.inf)
+        if found.part[i, j] >= 0:
+            assert found.depth[i, j] == pytest.approx(min(times), abs=0.02)
+    assert set(np.unique(found.part)) >= {-1, 0, 1}
+
+
+def test_interpolation_between_rays_at_meshes_is_not_seen(dolls, monkeypatch):
+    """Beside a picture with a lattice of all rays: differences at a few pixels where two of the meshes overlap."""
+    world, state = dolls
+    colors, look = np.array([RED, BLUE, RED, BLUE]), RayLook(rows=180)
+    fewer = render(world, state, colors, look=look)
+    sampling = meshes.sampling
+    monkeypatch.setattr(meshes, "sampling", lambda rays, ray, lattice: sampling(rays, ray, ray))
+    more = render(world, state, colors, look=look)
+    levels = np.abs(fewer.pixels.astype(int) - more.pixels).max(axis=2)
+    assert (fewer.body != more.body).mean() < 2e-4
+    assert (levels > 0).mean() < 3e-3 and (levels > 4).mean() < 3e-4
 
 
 def test_a_shadow_map_is_a_parallel_picture():

@@ -13,7 +13,7 @@ import pytest
 from tests.solvers import packings, reference
 
 from carom.solvers.linalg.factor import analyze, new_factor
-from carom.solvers.qp.dense import VECTORS, solve_dense_in
+from carom.solvers.qp.dense import DENSE_VECTORS, solve_dense_in
 from carom.solvers.qp.gradient_projection import projected_gradients
 from carom.solvers.qp.interior import interior_point
 from carom.solvers.qp.sparse import active_set, residual_of, solve_sparse
@@ -51,7 +51,7 @@ class Scaled:
 def dense(rows, c):
     g = packings.dense(rows)
     k = len(c)
-    given, work, index = np.stack([c, 0.0 * c]), np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
+    given, work, index = np.stack([c, 0.0 * c]), np.empty((k + DENSE_VECTORS, k)), np.empty((2, k), np.int64)
     return given[1], solve_dense_in(g @ g.T, given, False, k, work, index) / np.abs(c).max()
 
 
@@ -150,7 +150,7 @@ def test_pivoting_ends_on_many_redundant_contacts():
     g, c = data["rows"], data["speeds"]
     k = len(c)
     given = np.stack([c, np.zeros(k)])
-    work, index = np.empty((k + VECTORS, k)), np.empty((2, k), np.int64)
+    work, index = np.empty((k + DENSE_VECTORS, k)), np.empty((2, k), np.int64)
     assert solve_dense_in(g @ g.T, given, False, k, work, index) <= 1e-12 * np.abs(c).max()
     y, speeds = given[1], g @ (g.T @ given[1]) + c
     assert y.min() >= 0.0 and speeds.min() >= -1e-12 * np.abs(c).max() and abs(y @ speeds) <= 1e-12 * y.sum()

@@ -1,4 +1,4 @@
-"""Intersections of rays with shapes, in the frame of each shape.
+"""Intersections of rays with shapes other than meshes, in the frame of each shape.
 
 Every function returns the first time at which a ray enters a shape, which is infinite for a miss.
 """
@@ -9,17 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...contact.grid_distance import DistanceGrid, clipped_value
 from ...contact.parts import Rims, rims
 from ...geometry.shapes import BOX, CAPSULE, CONE, ELLIPSOID, SPHERE
 from ...geometry.vectors import Vec3, dot, norm, row3
 from ...kernels import kernel
 from ...solvers.rows import Floats
-
-STEPS = 256  # largest number of steps through a signed distance grid
-SMALLEST_STEP = 0.1  # of these steps, in spacings of the grid
-SMALLEST_SHADOW_STEP = 0.5  # and in shadow maps, whose pixels are coarser
-SECANTS = 3  # steps to the surface within the last step
 
 
 class Ray(NamedTuple):
@@ -41,7 +35,8 @@ MISS = Hit(np.inf, Vec3(0.0, 0.0, 1.0), 0)
 
 
 @kernel(inline="always")
-def _at(ray: Ray, t: float) -> Vec3:
+def at(ray: Ray, t: float) -> Vec3:
+    """The point of a ray at time t."""
     return ray.origin + t * ray.way
 
 
@@ -55,7 +50,7 @@ def sphere(ray: Ray, r: float) -> Hit:
     t = (-b - np.sqrt(disc)) / a
     if t <= 0.0:
         return MISS
-    return Hit(t, _at(ray, t) / r, 0)
+    return Hit(t, at(ray, t) / r, 0)
 
 
 @kernel
@@ -97,7 +92,7 @@ def cylinder(ray: Ray, r: float, half: float) -> Hit:
     if enter > leave or enter <= 0.0:
         return MISS
     if face == 0:
-        p = _at(ray, enter)
+        p = at(ray, enter)
         return Hit(enter, Vec3(p.x / r, p.y / r, 0.0), 0)
     return Hit(enter, Vec3(0.0, 0.0, 1.0 if face == 1 else -1.0), face)
 
@@ -111,7 +106,7 @@ def capsule(ray: Ray, r: float, half: float) -> Hit:
     disc = b * b - a * (o.x * o.x + o.y * o.y - r * r)
     if a > 0.0 and disc >= 0.0:
         t = (-b - np.sqrt(disc)) / a
-        p = _at(ray, t)
+        p = at(ray, t)
         if t > 0.0 and abs(p.z) <= half:
             best = Hit(t, Vec3(p.x / r, p.y / r, 0.0), 0)
     for end in (-half, half):
@@ -220,64 +215,3 @@ def hull(ray: Ray, normals: Floats, offsets: Floats, lo: int, hi: int) -> Hit:
     if enter <= 0.0:
         return MISS
     return Hit(enter, row3(normals, face), face - lo)
-
-
-@kernel
-def _distance(grid: DistanceGrid, p: Vec3) -> float:
-    return clipped_value(grid, p)
-
-
-@kernel
-def mesh(ray: Ray, grid: DistanceGrid, full: bool, limit: float) -> Hit:
-    """The zero level of a signed distance grid, which is the surface that contact detection uses for a mesh.
-
-    Sphere tracing finds the first point inside, secants then locate the surface. Without `full`, as in shadow maps,
-    steps are coarser, one secant is enough, and there is no normal. A surface after the time `limit` is not looked for.
-    """
-    h = 0.5 * grid.spacing * Vec3(grid.nx - 1.0, grid.ny - 1.0, grid.nz - 1.0)
-    middle = Ray(ray.origin - grid.low - h, ray.way)  # from the middle of the grid
-    p, t = middle.origin, 0.0
-    if abs(p.x) > h.x or abs(p.y) > h.y or abs(p.z) > h.z:
-        t = box(middle, h).time
-        if not t < limit:
-            return MISS
-    size = norm(ray.way)
-    least = (SMALLEST_STEP if full else SMALLEST_SHADOW_STEP) * grid.spacing
-    last, outside, d = t, 0.0, 0.0
-    for step in range(STEPS):
-        p = _at(middle, t)
-        if step > 0 and (abs(p.x) > h.x or abs(p.y) > h.y or abs(p.z) > h.z):
-            return MISS
-        d = _distance(grid, _at(ray, t))
-        if d < 0.0:
-            break
-        if t >= limit:
-            return MISS
-        last, outside = t, d
-        t += max(0.9 * d, least) / size
-    else:
-        return MISS
-    for step in range(SECANTS if full else 1):
-        between = last + (t - last) * outside / (outside - d)
-        if step == (SECANTS - 1 if full else 0):
-            t = between
-            break
-        value = _distance(grid, _at(ray, between))
-        if value < 0.0:
-            t, d = between, value
-        else:
-            last, outside = between, value
-    if not full:
-        return Hit(t, MISS.normal, 0) if t > 0.0 else MISS
-    # Differences over a whole cell hide the facets of the grid.
-    p, e = _at(ray, t), grid.spacing
-    x, y, z = Vec3(e, 0.0, 0.0), Vec3(0.0, e, 0.0), Vec3(0.0, 0.0, e)
-    n = Vec3(
-        _distance(grid, p + x) - _distance(grid, p - x),
-        _distance(grid, p + y) - _distance(grid, p - y),
-        _distance(grid, p + z) - _distance(grid, p - z),
-    )
-    length = norm(n)
-    if t <= 0.0 or length == 0.0:
-        return MISS
-    return Hit(t, n / length, 0)

@@ -147,7 +147,10 @@ def _render(world: World, state: State, colors: Floats, view: View, kept: Kept) 
     ground = ground_of(world, camera, up)
     back = kept.get("back", view.key, lambda: background.backdrop(rays, look.smooth, boundaries, ground))
     space, image = kept.arrays(rays)
-    buffers, lamps = seen(rays, parts, shapes, space), lights(parts, shapes, camera, up, look.rows, kept.still)
+    buffers, lamps = (
+        seen(rays, parts, shapes, look.smooth, space),
+        lights(parts, shapes, camera, up, look.rows, kept.still),
+    )
     image.fill(1.0)
     weight = shade.weights(shapes.radius, rays, state.position)
     shade.bodies(rays, look.smooth, buffers, parts.body, rgb, lamps, image)
@@ -155,7 +158,7 @@ def _render(world: World, state: State, colors: Floats, view: View, kept: Kept) 
     background.paint(rays, look.smooth, back, buffers, boundaries, lamps, image)
     for body in hollow:
         shell = chosen_parts(everything, np.arange(world.count) == body)
-        before = seen(rays, shell, shapes)
+        before = seen(rays, shell, shapes, look.smooth)
         layer = np.ones_like(image)
         shade.bodies(rays, look.smooth, before, shell.body, rgb, lamps, layer)
         shade.outlines(before, shell.body, shapes.radius, weight, layer)

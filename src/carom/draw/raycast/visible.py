@@ -19,7 +19,7 @@ from ...kernels import kernel, lean
 from ...solvers.rows import Floats, Ints
 from ...world import BOX, HULL, MESH, Shapes3D, State
 from ..camera import Rays
-from . import cast
+from . import cast, meshes
 
 ENCLOSING_PAIRS = 400  # pairs of bodies that are tested for enclosing; with more pairs no body is drawn as glass
 DIRECTIONS = np.array([d for d in itertools.product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
@@ -58,12 +58,17 @@ def no_buffers(rows: int, columns: int) -> Buffers:
     return Buffers(np.empty(size, np.float32), np.empty(size, np.int32), none, normal)
 
 
-def seen(rays: Rays, parts: Parts, shapes: Shapes3D, buffers: Buffers | None = None) -> Buffers:
-    """Depth, part, face and normal at every pixel. Faces and normals of used `buffers` stay where no body is."""
+def seen(rays: Rays, parts: Parts, shapes: Shapes3D, smooth: int = 1, buffers: Buffers | None = None) -> Buffers:
+    """Depth, part, face and normal at every ray, of which `smooth` x `smooth` make a pixel.
+
+    Faces and normals of used `buffers` stay where no body is. The first ray of a pixel, which gives it its light, is
+    always cast; on a mesh the others may be interpolated.
+    """
     out = no_buffers(rays.rows, rays.columns) if buffers is None else buffers
     out.depth.fill(np.inf)
     out.part.fill(-1)
-    _fill(rays, _nearest_first(rays, parts, shapes), parts, shapes, out, True)
+    way = meshes.sampling(rays, 1, smooth)
+    _fill(rays, _nearest_first(rays, parts, shapes), parts, shapes, out, way, True)
     return out
 
 
@@ -72,14 +77,9 @@ def depths(rays: Rays, parts: Parts, shapes: Shapes3D, depth: NDArray[np.float32
     if depth is None:
         depth = np.full((rays.rows, rays.columns), np.inf, np.float32)
     none = np.zeros((1, 1), np.int32)
-    _fill(
-        rays,
-        _nearest_first(rays, parts, shapes),
-        parts,
-        shapes,
-        Buffers(depth, none, none, np.zeros((1, 1, 3), np.float32)),
-        False,
-    )
+    out = Buffers(depth, none, none, np.zeros((1, 1, 3), np.float32))
+    coarse = (meshes.SHADOW_RAY, meshes.SHADOW_LATTICE) if rays.parallel else (1, 1)
+    _fill(rays, _nearest_first(rays, parts, shapes), parts, shapes, out, meshes.sampling(rays, *coarse), False)
     return depth
 
 
@@ -145,7 +145,9 @@ def _pixels(low: float, high: float, scale: float, count: int) -> tuple[int, int
 
 
 @lean
-def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers, full: bool) -> None:
+def _fill(
+    rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers, way: meshes.Sampling, full: bool
+) -> None:
     """Fills buffers with parts, nearest first: a hidden part then costs one comparison per pixel and no ray."""
     eye = Vec3(rays.eye[0], rays.eye[1], rays.eye[2])
     right = Vec3(rays.right[0], rays.right[1], rays.right[2])
@@ -170,9 +172,10 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
         lowest, highest = _across(dot(place, up), depth, reach, rays.parallel)
         low, high = _across_box(y, z, along_column, forward, box.half, rays.parallel)
         top, bottom = _pixels(-min(highest, high), -max(lowest, low), rays.scale, rays.rows)  # rows run down
-        if kind == MESH and rays.parallel:
-            eye_of = cast.Ray(origin, forward)
-            _fill_coarsely(rays, eye_of, along_row, along_column, grid, (top, bottom, first, last), out.depth)
+        if kind == MESH:
+            frame = (origin, forward, along_row, along_column)
+            mesh = meshes.Seen(*frame, m, grid, p, near, depth + reach, top, bottom, first, last)
+            meshes.fill(rays, mesh, way, out, full)
             continue
         lo, hi = shapes.face_ptr[f], shapes.face_ptr[f + 1]
         for i in range(top, bottom + 1):
@@ -185,10 +188,8 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                 ray = cast.Ray(origin + aside, forward) if rays.parallel else cast.Ray(origin, forward + aside)
                 if kind == HULL:
                     hit = cast.hull(ray, shapes.face_normal, shapes.face_offset, lo, hi)
-                elif kind != MESH:
-                    hit = cast.sized(kind, size, ray)
                 else:
-                    hit = cast.mesh(ray, grid, full, out.depth[i, j])
+                    hit = cast.sized(kind, size, ray)
                 if hit.time < out.depth[i, j]:
                     out.depth[i, j] = hit.time
                     if full:
@@ -196,37 +197,6 @@ def _fill(rays: Rays, order: Ints, parts: Parts, shapes: Shapes3D, out: Buffers,
                         normal = to_world(m, hit.normal)
                         for k in range(3):
                             out.normal[i, j, k] = normal[k]
-
-
-@lean
-def _fill_coarsely(
-    rays: Rays,
-    eye: cast.Ray,
-    along_row: Vec3,
-    along_column: Vec3,
-    grid: DistanceGrid,
-    pixels: tuple[int, int, int, int],
-    depth: NDArray[np.float32],
-) -> None:
-    """Adds a mesh to a shadow map with one ray for 2 x 2 pixels: a ray through a grid costs several others.
-
-    Light is measured above surfaces by more than the depth changes within such pixels (`light.above`).
-    """
-    top, bottom, first, last = pixels
-    for i in range(top - top % 2, bottom + 1, 2):
-        b = (0.5 * rays.rows - i - 1.0) / rays.scale
-        for j in range(first - first % 2, last + 1, 2):
-            high, wide = min(i + 2, rays.rows), min(j + 2, rays.columns)
-            farthest = depth[i, j]
-            for u in range(i, high):
-                for v in range(j, wide):
-                    farthest = max(farthest, depth[u, v])
-            a = (j + 1.0 - 0.5 * rays.columns) / rays.scale
-            ray = cast.Ray(eye.origin + a * along_row + b * along_column, eye.way)
-            time = cast.mesh(ray, grid, False, farthest).time
-            for u in range(i, high):
-                for v in range(j, wide):
-                    depth[u, v] = min(depth[u, v], time)
 
 
 # ---- bodies that enclose others

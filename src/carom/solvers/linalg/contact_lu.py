@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels import kernel
-from ..rows import LOOSE, Floats, Ints
+from ..rows import LOOSE_SUMS, Floats, Ints
 from .ordering import factor_columns, minimum_degree, neighbors, renumbered
 
 
@@ -257,7 +257,7 @@ def solve_eliminated(axes, pattern, matrix, right, x):
 # ---- one component per block: a dense matrix
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def _assemble_dense(rows, body, contacts, val, q, out):
     """Writes `I + G^T q G` (n, n)."""
     n, r = len(out), len(rows)
@@ -288,7 +288,7 @@ def _assemble_dense(rows, body, contacts, val, q, out):
                     dense[s, body[p, j]] = 0.0
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def _eliminate_dense(a):
     """Factors in place: unit L below the diagonal, U on and above it."""
     n = len(a)
@@ -301,7 +301,7 @@ def _eliminate_dense(a):
                 a[i, c] -= factor * a[j, c]
 
 
-@kernel(fastmath=LOOSE)
+@kernel(fastmath=LOOSE_SUMS)
 def _solve_dense(a, right, x):
     """Solves for `right` (n, 1) in place of x; `right` is overwritten."""
     n = len(a)

@@ -16,22 +16,22 @@ from ...kernels import kernel
 
 # The quotient graph is a table with a line of these columns for each node, so that a node has all its numbers in one or
 # two cache lines. A supervariable is named by one of its nodes, an element by the node eliminated there.
-START = 0  # the list of a node is work[start:start + length]; that of an element is member[start:start + length]
-LENGTH = 1
-ELEMENTS = 2  # number of elements at the start of the list of a node; nodes follow
-WEIGHT = 3  # nodes in a supervariable; 0 for nodes that were merged or eliminated
-DEGREE = 4  # bound on the weight of the neighbors; of an element: weight of its members
-ABSORBED = 5  # 1 for elements that a newer one covers
-OUTSIDE = 6  # of an element: weight of the members outside the newest element
-MARK = 7  # elimination that has last met a node or an element
-COMPARED = 8  # comparison that has last met a node or an element
-FOLLOWING = 9  # next node of the same supervariable, -1 at its end
-LAST = 10  # last node of a supervariable
-AFTER = 11  # neighbors in the list of supervariables of equal degree
-BEFORE = 12
-KEY = 13  # hash value of the list of a node
-CHAIN = 14  # next supervariable of the same hash value
-BUCKET = 15  # first supervariable with the number of the node as its hash value, -1 for none
+NODE_START = 0  # the list of a node is work[start:start + length]; that of an element is member[start:start + length]
+NODE_LENGTH = 1
+NODE_ELEMENTS = 2  # number of elements at the start of the list of a node; nodes follow
+NODE_WEIGHT = 3  # nodes in a supervariable; 0 for nodes that were merged or eliminated
+NODE_DEGREE = 4  # bound on the weight of the neighbors; of an element: weight of its members
+NODE_ABSORBED = 5  # 1 for elements that a newer one covers
+NODE_OUTSIDE = 6  # of an element: weight of the members outside the newest element
+NODE_MARK = 7  # elimination that has last met a node or an element
+NODE_COMPARED = 8  # comparison that has last met a node or an element
+NODE_FOLLOWING = 9  # next node of the same supervariable, -1 at its end
+NODE_LAST = 10  # last node of a supervariable
+NODE_AFTER = 11  # neighbors in the list of supervariables of equal degree
+NODE_BEFORE = 12
+NODE_KEY = 13  # hash value of the list of a node
+NODE_CHAIN = 14  # next supervariable of the same hash value
+NODE_BUCKET = 15  # first supervariable with the number of the node as its hash value, -1 for none
 
 
 @kernel
@@ -47,10 +47,10 @@ def minimum_degree(adj_ptr, adj):
             lowest += 1
         p = head[lowest]
         _unlink(g, head, p)
-        bound = used + g[p, DEGREE] + g[p, LENGTH]
-        for q in range(g[p, START], g[p, START] + g[p, ELEMENTS]):
+        bound = used + g[p, NODE_DEGREE] + g[p, NODE_LENGTH]
+        for q in range(g[p, NODE_START], g[p, NODE_START] + g[p, NODE_ELEMENTS]):
             e = work[q]
-            bound += g[e, LENGTH]
+            bound += g[e, NODE_LENGTH]
         if bound > len(member):
             bigger = np.empty(2 * bound, np.int32)
             bigger[:used] = member[:used]
@@ -64,21 +64,21 @@ def minimum_degree(adj_ptr, adj):
         while i >= 0:
             order[done] = i
             done += 1
-            i = g[i, FOLLOWING]
-        size = g[p, DEGREE] - gone
+            i = g[i, NODE_FOLLOWING]
+        size = g[p, NODE_DEGREE] - gone
         put = first
         for r in range(first, used):
             i = member[r]
-            if g[i, WEIGHT] > 0:
+            if g[i, NODE_WEIGHT] > 0:
                 member[put] = i
                 put += 1
-                g[i, DEGREE] = max(min(g[i, DEGREE] + size, n - done) - g[i, WEIGHT], 0)
+                g[i, NODE_DEGREE] = max(min(g[i, NODE_DEGREE] + size, n - done) - g[i, NODE_WEIGHT], 0)
                 _link(g, head, i)
-                lowest = min(lowest, g[i, DEGREE])
+                lowest = min(lowest, g[i, NODE_DEGREE])
         used = put
-        g[p, START], g[p, LENGTH] = first, used - first
-        g[p, DEGREE] = size
-        g[p, WEIGHT] = 0
+        g[p, NODE_START], g[p, NODE_LENGTH] = first, used - first
+        g[p, NODE_DEGREE] = size
+        g[p, NODE_WEIGHT] = 0
         step += 1
     return order
 
@@ -88,8 +88,9 @@ def _graph(adj_ptr):
     n = len(adj_ptr) - 1
     g, head = np.full((n, 16), -1, np.int32), np.full(n + 1, -1, np.int32)
     for i in range(n - 1, -1, -1):
-        g[i, START], g[i, LENGTH], g[i, DEGREE] = adj_ptr[i], adj_ptr[i + 1] - adj_ptr[i], adj_ptr[i + 1] - adj_ptr[i]
-        g[i, ELEMENTS], g[i, WEIGHT], g[i, ABSORBED], g[i, LAST] = 0, 1, 0, i
+        degree = adj_ptr[i + 1] - adj_ptr[i]
+        g[i, NODE_START], g[i, NODE_LENGTH], g[i, NODE_DEGREE] = adj_ptr[i], degree, degree
+        g[i, NODE_ELEMENTS], g[i, NODE_WEIGHT], g[i, NODE_ABSORBED], g[i, NODE_LAST] = 0, 1, 0, i
         _link(g, head, i)
     return g, head
 
@@ -97,23 +98,23 @@ def _graph(adj_ptr):
 @kernel(inline="always")
 def _new_element(g, work, member, p, step, used):
     """The neighbors of p, directly and through its elements, into member[used:]; returns the new end."""
-    g[p, MARK] = step
+    g[p, NODE_MARK] = step
     total = 0
-    for q in range(g[p, START], g[p, START] + g[p, LENGTH]):
+    for q in range(g[p, NODE_START], g[p, NODE_START] + g[p, NODE_LENGTH]):
         v = work[q]
         a, b = q, q + 1
-        within = q < g[p, START] + g[p, ELEMENTS]
+        within = q < g[p, NODE_START] + g[p, NODE_ELEMENTS]
         if within:
-            g[v, ABSORBED] = 1
-            a, b = g[v, START], g[v, START] + g[v, LENGTH]
+            g[v, NODE_ABSORBED] = 1
+            a, b = g[v, NODE_START], g[v, NODE_START] + g[v, NODE_LENGTH]
         for r in range(a, b):
             i = member[r] if within else v
-            if g[i, WEIGHT] > 0 and g[i, MARK] != step:
-                g[i, MARK] = step
+            if g[i, NODE_WEIGHT] > 0 and g[i, NODE_MARK] != step:
+                g[i, NODE_MARK] = step
                 member[used] = i
                 used += 1
-                total += g[i, WEIGHT]
-    g[p, DEGREE] = total
+                total += g[i, NODE_WEIGHT]
+    g[p, NODE_DEGREE] = total
     return used
 
 
@@ -122,14 +123,14 @@ def _count_outside(g, work, member, first, used, step):
     """For each element near the new one: the weight of its members outside."""
     for r in range(first, used):
         i = member[r]
-        for q in range(g[i, START], g[i, START] + g[i, ELEMENTS]):
+        for q in range(g[i, NODE_START], g[i, NODE_START] + g[i, NODE_ELEMENTS]):
             e = work[q]
-            if g[e, ABSORBED]:
+            if g[e, NODE_ABSORBED]:
                 continue
-            if g[e, MARK] != step:
-                g[e, MARK] = step
-                g[e, OUTSIDE] = g[e, DEGREE]
-            g[e, OUTSIDE] -= g[i, WEIGHT]
+            if g[e, NODE_MARK] != step:
+                g[e, NODE_MARK] = step
+                g[e, NODE_OUTSIDE] = g[e, NODE_DEGREE]
+            g[e, NODE_OUTSIDE] -= g[i, NODE_WEIGHT]
 
 
 @kernel
@@ -142,41 +143,41 @@ def _update_lists(g, head, work, member, p, first, used, step):
     for r in range(first, used):
         i = member[r]
         _unlink(g, head, i)
-        put, total, key = g[i, START], 0, p
-        nodes, end = g[i, START] + g[i, ELEMENTS], g[i, START] + g[i, LENGTH]
-        for q in range(g[i, START], nodes):
+        put, total, key = g[i, NODE_START], 0, p
+        nodes, end = g[i, NODE_START] + g[i, NODE_ELEMENTS], g[i, NODE_START] + g[i, NODE_LENGTH]
+        for q in range(g[i, NODE_START], nodes):
             e = work[q]
-            if g[e, ABSORBED]:
+            if g[e, NODE_ABSORBED]:
                 continue
-            if g[e, OUTSIDE] == 0:  # all its members are in the new element too
-                g[e, ABSORBED] = 1
+            if g[e, NODE_OUTSIDE] == 0:  # all its members are in the new element too
+                g[e, NODE_ABSORBED] = 1
                 continue
-            total += g[e, OUTSIDE]
+            total += g[e, NODE_OUTSIDE]
             key += e
             work[put] = e
             put += 1
-        kept = put - g[i, START]
+        kept = put - g[i, NODE_START]
         for q in range(nodes, end):
             v = work[q]
-            if g[v, WEIGHT] > 0 and g[v, MARK] != step:
-                total += g[v, WEIGHT]
+            if g[v, NODE_WEIGHT] > 0 and g[v, NODE_MARK] != step:
+                total += g[v, NODE_WEIGHT]
                 key += v
                 work[put] = v
                 put += 1
         if total == 0:
-            gone += g[i, WEIGHT]
+            gone += g[i, NODE_WEIGHT]
             _append(g, p, i)
             continue
         # The new element goes first. There is room: p or an absorbed element has left the list.
-        work[put] = work[g[i, START] + kept]
-        work[g[i, START] + kept] = work[g[i, START]]
-        work[g[i, START]] = p
-        g[i, ELEMENTS] = kept + 1
-        g[i, LENGTH] = put + 1 - g[i, START]
-        g[i, DEGREE] = min(g[i, DEGREE], total)
-        g[i, KEY] = key % len(g)
-        g[i, CHAIN] = g[g[i, KEY], BUCKET]
-        g[g[i, KEY], BUCKET] = i
+        work[put] = work[g[i, NODE_START] + kept]
+        work[g[i, NODE_START] + kept] = work[g[i, NODE_START]]
+        work[g[i, NODE_START]] = p
+        g[i, NODE_ELEMENTS] = kept + 1
+        g[i, NODE_LENGTH] = put + 1 - g[i, NODE_START]
+        g[i, NODE_DEGREE] = min(g[i, NODE_DEGREE], total)
+        g[i, NODE_KEY] = key % len(g)
+        g[i, NODE_CHAIN] = g[g[i, NODE_KEY], NODE_BUCKET]
+        g[g[i, NODE_KEY], NODE_BUCKET] = i
     return gone
 
 
@@ -184,58 +185,58 @@ def _update_lists(g, head, work, member, p, first, used, step):
 def _merge(g, work, member, first, used, comparison):
     """Merges members with equal lists; `comparison` counts the lists that were compared with others."""
     for r in range(first, used):
-        if g[member[r], WEIGHT] == 0:
+        if g[member[r], NODE_WEIGHT] == 0:
             continue
-        i = g[g[member[r], KEY], BUCKET]
-        g[g[member[r], KEY], BUCKET] = -1
-        while i >= 0 and g[i, CHAIN] >= 0:
+        i = g[g[member[r], NODE_KEY], NODE_BUCKET]
+        g[g[member[r], NODE_KEY], NODE_BUCKET] = -1
+        while i >= 0 and g[i, NODE_CHAIN] >= 0:
             comparison += 1
-            for q in range(g[i, START], g[i, START] + g[i, LENGTH]):
-                g[work[q], COMPARED] = comparison
-            previous, j = i, g[i, CHAIN]
+            for q in range(g[i, NODE_START], g[i, NODE_START] + g[i, NODE_LENGTH]):
+                g[work[q], NODE_COMPARED] = comparison
+            previous, j = i, g[i, NODE_CHAIN]
             while j >= 0:
-                equal = g[j, LENGTH] == g[i, LENGTH] and g[j, ELEMENTS] == g[i, ELEMENTS]
-                q = g[j, START]
-                while equal and q < g[j, START] + g[j, LENGTH]:
-                    equal = g[work[q], COMPARED] == comparison
+                equal = g[j, NODE_LENGTH] == g[i, NODE_LENGTH] and g[j, NODE_ELEMENTS] == g[i, NODE_ELEMENTS]
+                q = g[j, NODE_START]
+                while equal and q < g[j, NODE_START] + g[j, NODE_LENGTH]:
+                    equal = g[work[q], NODE_COMPARED] == comparison
                     q += 1
                 if equal:
-                    g[i, WEIGHT] += g[j, WEIGHT]
+                    g[i, NODE_WEIGHT] += g[j, NODE_WEIGHT]
                     _append(g, i, j)
-                    g[previous, CHAIN] = g[j, CHAIN]
+                    g[previous, NODE_CHAIN] = g[j, NODE_CHAIN]
                 else:
                     previous = j
-                j = g[j, CHAIN]
-            i = g[i, CHAIN]
+                j = g[j, NODE_CHAIN]
+            i = g[i, NODE_CHAIN]
     return comparison
 
 
 @kernel(inline="always")
 def _append(g, i, j):
     """The nodes of j follow those of i; j itself is no supervariable any more."""
-    g[g[i, LAST], FOLLOWING] = j
-    g[i, LAST] = g[j, LAST]
-    g[j, WEIGHT] = 0
+    g[g[i, NODE_LAST], NODE_FOLLOWING] = j
+    g[i, NODE_LAST] = g[j, NODE_LAST]
+    g[j, NODE_WEIGHT] = 0
 
 
 @kernel(inline="always")
 def _link(g, head, i):
-    k = g[i, DEGREE]
-    g[i, AFTER] = head[k]
-    g[i, BEFORE] = -1
+    k = g[i, NODE_DEGREE]
+    g[i, NODE_AFTER] = head[k]
+    g[i, NODE_BEFORE] = -1
     if head[k] >= 0:
-        g[head[k], BEFORE] = i
+        g[head[k], NODE_BEFORE] = i
     head[k] = i
 
 
 @kernel(inline="always")
 def _unlink(g, head, i):
-    if g[i, BEFORE] >= 0:
-        g[g[i, BEFORE], AFTER] = g[i, AFTER]
+    if g[i, NODE_BEFORE] >= 0:
+        g[g[i, NODE_BEFORE], NODE_AFTER] = g[i, NODE_AFTER]
     else:
-        head[g[i, DEGREE]] = g[i, AFTER]
-    if g[i, AFTER] >= 0:
-        g[g[i, AFTER], BEFORE] = g[i, BEFORE]
+        head[g[i, NODE_DEGREE]] = g[i, NODE_AFTER]
+    if g[i, NODE_AFTER] >= 0:
+        g[g[i, NODE_AFTER], NODE_BEFORE] = g[i, NODE_BEFORE]
 
 
 @kernel(inline="always")

@@ -20,7 +20,7 @@ from ..islands import islands
 from ..rows import Floats, Ints, Rows, body_count, row_speed
 from ..threads import on_threads, thread_count
 from ..thresholds import DENSE_QP_CONTACTS, RELAXED_QP_CONTACTS, THREADED_QP_CONTACTS
-from .dense import VECTORS, inside_solution, solve_dense_in
+from .dense import DENSE_VECTORS, inside_solution, solve_dense_in
 from .relax import relaxed_islands
 from .sparse import large_islands
 
@@ -149,7 +149,8 @@ def _small(rows, found, first, last, problem, scratch, most):
     worst, ptr = 0.0, found.ptr
     a = np.empty((DENSE_QP_CONTACTS, DENSE_QP_CONTACTS))
     given = np.empty((2, DENSE_QP_CONTACTS))
-    work, index = np.empty((DENSE_QP_CONTACTS + VECTORS, DENSE_QP_CONTACTS)), np.empty((2, DENSE_QP_CONTACTS), np.int64)
+    work = np.empty((DENSE_QP_CONTACTS + DENSE_VECTORS, DENSE_QP_CONTACTS))
+    index = np.empty((2, DENSE_QP_CONTACTS), np.int64)
     for s in _by_size(ptr, first, last, most):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
@@ -165,7 +166,7 @@ def _small(rows, found, first, last, problem, scratch, most):
             if residual < 0.0:
                 for p in range(k):
                     given[1, p] = problem.y[mine[p]]
-                residual = solve_dense_in(a, given, problem.warm, k, work, index)
+                residual, _ = solve_dense_in(a, given, problem.warm, k, work, index)
             worst = max(worst, residual)
             for p in range(k):
                 problem.y[mine[p]] = given[1, p]

@@ -17,13 +17,13 @@ import numpy as np
 
 from ...kernels import kernel, lean
 
-PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal; ...
+WEAK_PROXIMAL = 1e-9  # eps, for matrices scaled to a unit diagonal; ...
 STRONG_PROXIMAL = 1e-6  # ... where the iteration does not end with it: guesses cycle on many redundant contacts
 PROXIMAL_STEPS = 10  # bound on the steps with each of both
 DENSE_TARGET = 1e-14  # residual at which the iteration ends, for gradients of size one
 GRADIENT_SLACK = 1e-15  # gradients below this are rounding errors, for gradients of size one
 SINGULAR_PIVOT = 1e-7  # pivots below this share of the diagonal need the proximal term
-VECTORS = 7  # rows of work space behind the factor
+DENSE_VECTORS = 7  # rows of work space behind the factor
 
 
 @lean(fastmath={"reassoc"})
@@ -88,7 +88,8 @@ def _inside_pair(a, given):
 
 @lean
 def solve_dense_in(a, given, warm, k, work, index):
-    """Solves the cone problem in place of y, in given work space; returns the residual in units of speed.
+    """Solves the cone problem in place of y, in given work space; returns the residual in units of speed, and the
+    number of guesses, each of which takes a factorization.
 
     `given` holds the rows c and y. `a` must have a positive diagonal and is overwritten; only the first k entries of
     everything are used. With `warm`, y is the first guess of which contacts are free, and its values are the first
@@ -103,22 +104,23 @@ def solve_dense_in(a, given, warm, k, work, index):
     if size == 0.0:
         for i in range(k):
             y[i] = 0.0
-        return 0.0
+        return 0.0, 0
     # Scaled to a unit diagonal and a gradient of size one, so that every number below is of order one.
     for i in range(k):
         for j in range(k):
             a[i, j] *= scale[i] * scale[j]
         g0[i] = c[i] * scale[i] / size
-    eps, best = 0.0, np.inf
+    eps, best, guesses = 0.0, np.inf, 0
     _first_guess(y, warm, size, work, index, k)
     for step in range(2 * PROXIMAL_STEPS):
         if step == PROXIMAL_STEPS:
             eps = STRONG_PROXIMAL
             _first_guess(y, warm, size, work, index, k)
-        residual = _settle(a, k, eps, work, index)
+        residual, tried = _settle(a, k, eps, work, index)
+        guesses += tried
         if residual < 0.0:
             # Redundant contacts: start over with the proximal term.
-            eps, best = max(eps, PROXIMAL), np.inf
+            eps, best = max(eps, WEAK_PROXIMAL), np.inf
             _first_guess(y, warm, size, work, index, k)
             continue
         better = residual < 0.25 * best
@@ -138,7 +140,7 @@ def solve_dense_in(a, given, warm, k, work, index):
         for j in range(k):
             total += a[i, j] * best_z[j]
         worst = max(worst, abs(min(total, best_z[i])) * size / scale[i])
-    return worst
+    return worst, guesses
 
 
 @lean(inline="always")
@@ -152,14 +154,14 @@ def _first_guess(y, warm, size, work, index, k):
 
 @lean(fastmath={"reassoc"})
 def _settle(b, k, eps, work, index):
-    """One (proximal) step about z, in place of z; returns its residual, or -1 at a singular pivot."""
+    """One (proximal) step about z, in place of z; returns its residual, or -1 at a singular pivot, and the guesses."""
     g0, z = work[k + 1], work[k + 2]
     center, rhs, g = work[k + 4], work[k + 5], work[k + 6]
     free, place = index[0], index[1]
     for i in range(k):
         center[i] = z[i]
     fewest, patience = k + 1, 5
-    for _ in range(50 + 10 * k):
+    for tried in range(1, 51 + 10 * k):
         p = 0
         for i in range(k):
             z[i] = 0.0 if place[i] == 0 else center[i]
@@ -174,7 +176,7 @@ def _settle(b, k, eps, work, index):
                 total += b[i, j] * z[j]
             rhs[q] = -total
         if not _cholesky_solve(b, free, p, eps, work, rhs):
-            return -1.0
+            return -1.0, tried
         for q in range(p):
             z[free[q]] += rhs[q]
         wrong, last, residual = 0, -1, 0.0
@@ -187,7 +189,7 @@ def _settle(b, k, eps, work, index):
                 wrong += 1
                 last = i
         if wrong == 0:
-            return residual
+            return residual, tried
         if wrong < fewest:
             fewest, patience = wrong, 5
         else:
@@ -205,7 +207,7 @@ def _settle(b, k, eps, work, index):
         for j in range(k):
             total += b[i, j] * z[j]
         residual = max(residual, abs(min(total, z[i])))
-    return residual
+    return residual, 50 + 10 * k
 
 
 @kernel(inline="always")
@@ -230,7 +232,7 @@ def _cholesky_solve(b, free, p, eps, factor, rhs):
             s -= factor[q, t] * factor[q, t]
         if eps == 0.0 and s < SINGULAR_PIVOT:
             return False
-        factor[q, q] = 1.0 / np.sqrt(max(s, 0.1 * PROXIMAL))  # the diagonal is kept inverted
+        factor[q, q] = 1.0 / np.sqrt(max(s, 0.1 * WEAK_PROXIMAL))  # the diagonal is kept inverted
     for q in range(p):
         s = rhs[q]
         for t in range(q):

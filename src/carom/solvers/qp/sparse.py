@@ -13,7 +13,7 @@ import numpy as np
 from ...kernels import kernel, lean
 from ..linalg.factor import analyze, combine, factorise, gradient, new_factor, operations, solve_factored
 from ..thresholds import GRADIENT_QP_WORK, LARGEST_FACTOR_WORK
-from .dense import DENSE_TARGET, PROXIMAL, belongs
+from .dense import DENSE_TARGET, WEAK_PROXIMAL, belongs
 from .gradient_projection import projected_gradients
 from .interior import interior_point
 
@@ -114,7 +114,7 @@ def active_set(island, g0, z, state, factor):
             z[i] = 0.0 if state[i] == 0 else max(z[i], 0.0)
         if changed:
             for i in range(k):
-                weight[i] = 1.0 / PROXIMAL if state[i] == 1 else 0.0
+                weight[i] = 1.0 / WEAK_PROXIMAL if state[i] == 1 else 0.0
             factorise(island, weight, factor)
         x = combine(island, z)
         gradient(island, x, g0, r)
@@ -124,13 +124,13 @@ def active_set(island, g0, z, state, factor):
         dx = combine(island, r)
         for b in range(dx.shape[0]):
             for t in range(dx.shape[1]):
-                dx[b, t] *= -1.0 / PROXIMAL
+                dx[b, t] *= -1.0 / WEAK_PROXIMAL
         solve_factored(island, factor, dx)
         along = np.zeros(k)
         gradient(island, dx, along, along)
         for i in range(k):
             if state[i] == 1:
-                z[i] -= (r[i] + along[i]) / PROXIMAL
+                z[i] -= (r[i] + along[i]) / WEAK_PROXIMAL
         x = combine(island, z)
         gradient(island, x, g0, r)
         wrong = _correct(island, z, r, state, fewest, top)

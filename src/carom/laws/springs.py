@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
 from ..kernels import kernel, lean
-from .islands import all_islands
-from .rows import Floats, Ints, counting_sort, speed, speeds
+from ..solvers.islands import all_islands
+from ..solvers.rows import Floats, Ints, counting_sort, speed, speeds
 
 _A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
 _E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
