@@ -3,6 +3,9 @@
 FOLDER has the small scale, PAPER_FOLDER some entries at the size of the papers; without it the pages keep what they
 have at that size. Figures are copied to docs/images in a
 smaller size, with 256 colors. The part of docs/reproduce.md above MARK is written by hand.
+
+`python -m benchmarks.evidence_page --add FOLDER DATE` writes the pages of the entries in FOLDER alone, at the small
+scale, and their rows in the overview; all other pages stay as they are.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from carom.reproduce import ENTRIES as ENTRIES_IN_ORDER
 from carom.reproduce import finished
 from carom.reproduce.report import markdown
 
@@ -34,6 +38,45 @@ def main(folder: Path, date: str, paper: Path | None = None) -> None:
         if paper or not old.name.startswith("paper-"):
             old.unlink()
     write({"small": report(folder, date, "small")} | ({"paper": report(paper, date, "paper")} if paper else {}))
+
+
+def add(folder: Path, date: str) -> None:
+    """The pages of some entries, and their rows in the overview."""
+    pages, rows = {}, {}
+    for part in re.split(r"^(?=##+ )", report(folder, date, "small"), flags=re.MULTILINE):
+        key, _, body = part.partition("\n")
+        if key.startswith("### "):
+            key, (title, _, results) = key[4:].strip(), body.strip().partition("\n")
+            pages[key] = f"{top(key, title)}## {SECTIONS['small'][0]}\n\n{results.strip()}\n\n"
+        else:
+            rows |= overview_rows(part)
+    for key, text in pages.items():
+        path = ENTRIES / f"{key}.md"
+        text += at_paper_size(path) if path.exists() else ""
+        path.write_text(text.rstrip() + "\n", encoding="utf-8")
+    above, mark, below = PAGE.read_text(encoding="utf-8").partition(MARK)
+    heading = f"## {SECTIONS['paper'][0]}\n"
+    small, found, paper = below.partition(heading)
+    rows = overview_rows(small) | rows
+    ordered = [rows[key] for key in ENTRIES_IN_ORDER if key in rows]
+    head = re.sub(r"\d+ entries, .*? CPU time\.", total(ordered), small.split("| entry |")[0], flags=re.DOTALL)
+    head = re.sub(r"(Scale: small\. [\d-]+)[^.]*\.", rf"\1, entries added {date}.", head)
+    table = ["| entry | subject | claims that hold | rows | CPU s |", "| --- | --- | --- | --- | --- |", *ordered]
+    PAGE.write_text(above + mark + head + "\n".join(table) + "\n\n" + found + paper, encoding="utf-8")
+
+
+def overview_rows(text: str) -> dict[str, str]:
+    """The rows of an overview by entry, with links to their pages."""
+    rows = re.findall(r"^\| \[?([a-z]+-[\w.-]+)(?:\]\(\S+\))? (\|.*)$", text, flags=re.MULTILINE)
+    return {key: f"| [{key}](evidence/{key}.md) {rest}" for key, rest in rows}
+
+
+def total(rows: list[str]) -> str:
+    """Entries, claims and CPU time of the rows of an overview."""
+    claims = [re.findall(r"\| (\d+) of (\d+) \|", row) for row in rows]
+    held, made = (sum(int(pair[k]) for found in claims for pair in found) for k in (0, 1))
+    minutes = sum(float(row.rstrip("| ").rsplit("| ", 1)[1]) for row in rows) / 60.0
+    return f"{len(rows)} entries, {held} of {made}\nclaims hold, {minutes:.1f} minutes of CPU time."
 
 
 def report(folder: Path, date: str, scale: str) -> str:
@@ -98,4 +141,7 @@ def shrink(source: Path, target: Path, width: int, largest: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], *map(Path, sys.argv[3:4]))
+    if sys.argv[1] == "--add":
+        add(Path(sys.argv[2]), sys.argv[3])
+    else:
+        main(Path(sys.argv[1]), sys.argv[2], *map(Path, sys.argv[3:4]))

@@ -76,6 +76,12 @@ class Run:
         models = {"restitution_model": self.models[0], "friction_model": self.models[1]}
         return Simulation(self.scene, self.law, stepper=self.stepper, step=self.step, **models)
 
+    def outside(self, position: Floats) -> Floats:
+        """Which of the places (n, dim) are not within the boundaries."""
+        if self.radius is None:
+            return np.abs(position).max(axis=1) > 0.5 * SIDE
+        return np.linalg.norm(position, axis=1) > self.radius
+
 
 def flat(rng: np.random.Generator, size: float) -> tuple[Shape, float]:
     """A 2D shape that fits into a circle of the radius that is returned."""
@@ -255,10 +261,7 @@ def wrong_message(text: str) -> str | None:
 def misplaced(world: World, before: State, state: State, case: Run, most: float) -> str | None:
     """Where a body is that it must not be, from positions alone; and the deepest overlap of a pair if above `most`."""
     free, plate = world.free, case.plate
-    if case.radius is None:
-        out = np.flatnonzero(free & (np.abs(state.position).max(axis=1) > 0.5 * SIDE))
-    else:
-        out = np.flatnonzero(free & (np.linalg.norm(state.position, axis=1) > case.radius))
+    out = np.flatnonzero(free & case.outside(state.position))
     if len(out):
         return f"outside: body {out[0]} at {np.round(state.position[out[0]], 3)}"
     if plate is not None:

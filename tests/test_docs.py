@@ -237,9 +237,42 @@ def test_the_conda_recipe_has_the_version_and_the_bounds_of_the_project():
     for needed in project["dependencies"]:
         name, bounds = re.fullmatch(r"([\w-]+)([^;]*).*", needed).groups()
         assert re.search(rf"- {name}(-base)? {re.escape(bounds.strip())}\n", recipe), needed
+    backend = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    assert all(f"- {needed.replace('>', ' >', 1)}\n" in recipe for needed in backend)
+    assert f"- carom = {project['scripts']['carom']}\n" in recipe
     image = (ROOT / "packaging" / "Dockerfile").read_text(encoding="utf-8")
+    extras = re.findall(r"\[([\w,]+)\]", (ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8") + image)
+    assert {name for names in extras for name in names.split(",")} <= set(project["optional-dependencies"])
     for source in re.findall(r"^COPY (?!--)(.*) \S+$", image, flags=re.MULTILINE):
         assert all((ROOT / name).exists() for name in source.split())
+
+
+def test_commands_of_image_and_recipe_are_understood():
+    """By the parser of the command; `docker run` comes before them, or a dash."""
+    import typer
+
+    from carom.cli.main import app
+
+    group = typer.main.get_command(app)
+    texts = [(ROOT / "packaging" / name).read_text(encoding="utf-8") for name in ("Dockerfile", "meta.yaml")]
+    lines = re.findall(
+        r"(?:docker run .* |- |RUN )carom ((?:run|check|play|warmup|--version).*)$", "\n".join(texts), re.M
+    )
+    assert len(lines) >= 6
+    for line in lines:
+        name, *arguments = shlex.split(line)
+        if name != "--version":
+            group.commands[name].make_context(name, arguments)  # raises for an option that does not exist
+
+
+def test_every_entry_of_the_evidence_has_its_page():
+    from carom.reproduce.entries import ENTRIES
+
+    assert {path.stem for path in (ROOT / "docs" / "evidence").glob("*.md")} == set(ENTRIES)
+    rows = re.findall(
+        r"^\| \[([\w.-]+)\]\(evidence", NAMES["reproduce.md"].read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert rows[: len(ENTRIES)] == list(ENTRIES)  # those at the size of the papers follow
 
 
 def test_the_gallery_shows_scenes_with_their_code():

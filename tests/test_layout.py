@@ -48,7 +48,7 @@ ALLOWED = {
     "changing": _RESOLVE | {"stepping"},  # which bodies are present: around a stepper, below the loops
     "stepwise": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory"},
     "simulation": _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory", "stepwise"},
-    "resuming": _RUN | {"towers"},
+    "resuming": _RUN,
     "laws": _CORE,
     "catalogue": _CORE,
     "friction": _LAWS,
@@ -62,7 +62,7 @@ ALLOWED = {
     "sweeps": _STUDY | {""},  # the version, for the record
     "towers": _RUN | {"draw.style"},
     "draw": _STUDY | {"ports"},
-    "exporting": _STUDY | {"draw", "play"},
+    "exporting": _STUDY | {"draw"},
     "play": _STUDY | {"draw", "testing", "ports", ""},  # the version
     "bridges": _RESOLVE,
     "engines": _RUN | {"catalogue", "analysis", "bridges", ""},  # conformance of engines, Carom among them
@@ -145,6 +145,20 @@ def test_imports_go_one_way():
         above = used - ALLOWED[part] - _EVERYWHERE - {part}
         wrong += [f"{module} imports {sorted(above)}, which lie above {part!r}"] if above else []
     assert not wrong, "\n".join(wrong)
+
+
+BESIDE = {"towers", "reproduce", "engines", "play"}  # stand beside the engine
+ABOVE = {"cli", "notebook", "__main__"}  # call everything
+
+
+def test_nothing_in_the_engine_imports_what_stands_beside_it():
+    for module, path in modules():
+        if part_of(module) not in BESIDE | ABOVE:
+            found = imported(path.read_text(encoding="utf-8"), module, path.name == "__init__.py", PARTS)
+            assert not found & BESIDE, f"{module} imports {sorted(found & BESIDE)}"
+    assert BESIDE <= PARTS
+    allowed = {part for part in set(ALLOWED) - BESIDE - ABOVE if ALLOWED[part] & BESIDE}
+    assert not allowed, f"the table allows {sorted(allowed)} to import what stands beside the engine"
 
 
 @pytest.mark.parametrize(

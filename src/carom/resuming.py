@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,6 +22,10 @@ from .world import State
 if TYPE_CHECKING:
     from .trajectory import Trajectory
     from .trajectory.recorder import Resumed
+
+# Engines that stand beside the steppers: start of the name of the stepper, and the module whose function `restored`
+# makes the engine of a checkpoint. They are named here and not imported: nothing in the engine depends on them.
+ENGINES = {"tower_": "carom.towers.engine"}
 
 
 # ---- the same run
@@ -82,14 +87,15 @@ def _engine(found: Resumed, path: str) -> Engine:
             wanted = "a run that was finished by this version of Carom; branch from its end instead (--from)"
             raise ProblemError(path, "a finished run without the memory of its stepper", wanted)
         return engine
-    from .towers.engine import STEPPER, restored
     from .trajectory.format import reading
 
-    if not found.settings.stepper.startswith(STEPPER):
+    home = next((home for start, home in ENGINES.items() if found.settings.stepper.startswith(start)), None)
+    if home is None:
         raise ProblemError(path, found.settings.stepper, f"a stepper that is registered: {', '.join(STEPPERS)}")
     world = build(found.scene, check_overlap=False)[0]
     with reading(Path(path)):
-        return restored(world, found.settings, found.memory)
+        engine: Engine = importlib.import_module(home).restored(world, found.settings, found.memory)
+    return engine
 
 
 # ---- another run

@@ -222,6 +222,12 @@ class World:
         material, other = self.material.astype(np.int64), self.boundary_material.astype(np.int64)
         return Surfaces(material, other, self.restitution, friction, *rows)
 
+    @property
+    def steady(self) -> bool:
+        """Whether nothing depends on time: no force, no motion of bodies or boundaries."""
+        still = all(motion.kind == "fixed" for _, motion in self.motions)
+        return self.force is None and still and not self.moving_boundaries
+
     @cached_property
     def moving_boundaries(self) -> bool:
         """Whether any boundary moves."""

@@ -7,6 +7,7 @@ import pytest
 
 from carom import ImpactProblem, ProblemError, solve_impact
 from carom.derivatives import NAMES
+from carom.laws import GR
 
 
 def rigid(rng, dim: int) -> dict:
@@ -113,6 +114,11 @@ def test_bad_input_gets_one_line(ask, message):
 
 
 def test_laws_and_models_without_derivatives_say_so():
+    class Own(GR):
+        name = "own"
+
+    with pytest.raises(ProblemError, match="law: got own; expected a law with derivatives: "):
+        solve_impact(CHAIN, Own()).derivative()
     lossy = CHAIN.with_(restitution=0.5)
     with pytest.raises(ProblemError, match="energetic or qce_lcp for derivatives of qce"):
         solve_impact(lossy, "qce", restitution_model="stronge").derivative()

@@ -15,7 +15,7 @@ from carom.draw.viewer.bodies import batches_of
 from carom.draw.viewer.layout import Layout, box_of
 from carom.draw.viewer.runs import Frames
 from carom.draw.viewer.stage import boundary_meshes
-from carom.play.pictures import picture
+from carom.draw.web_picture import picture
 from carom.scene import Bodies, Cone, Disc, Ellipse, Ellipsoid, Funnel, HeightField, Plane, Scene, Sphere
 
 

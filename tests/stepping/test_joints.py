@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -266,6 +268,60 @@ def test_resting_contact_of_a_lever_has_friction():
     sim, _, errors = run(scene, 1.0)
     assert np.abs(sim.state.velocity).max() < 1e-9
     assert errors.max() < 1e-11
+
+
+def test_cart_on_wheels_is_slowed_by_rolling_friction():
+    """Couples b N on the wheels slow a cart of total mass M and wheels with moments I at `b g M / (R (M + 2 I / R^2))`.
+
+    Without rolling friction the cart keeps its speed.
+    """
+    radius, lever, speed, time = 0.1, 0.02, 1.0, 0.4
+    for b in (0.0, lever):
+        places, spin = [[-0.3, radius], [0.3, radius]], -speed / radius
+        wheels = Bodies(Disc(radius), places, mass=1.0, spin=spin, name="wheel")
+        bar = Bodies(Rectangle(0.8, 0.05), [[0.0, radius]], mass=1.0, name="bar")
+        bodies = [replace(group, velocity=(speed, 0.0)) for group in (wheels, bar)]
+        pins = [Pin(("bar", f"wheel[{k}]"), (x, radius)) for k, x in enumerate((-0.3, 0.3))]
+        scene = Scene(
+            "cart", bodies, boundaries=(Plane(),), joints=pins, gravity=(0.0, -G), step=0.002,
+            materials={"default": Material(0.0, 0.8, rolling_friction=b)},
+        )  # fmt: skip
+        sim, energies, errors = run(scene, time)
+        slowed = b * G * 3.0 / (radius * (3.0 + 2 * 0.5))
+        assert sim.state.velocity[:, 0] == pytest.approx(np.full(3, speed - slowed * time), abs=1e-9)
+        assert sim.state.velocity[:2, 2] * radius == pytest.approx(-sim.state.velocity[:2, 0], abs=1e-9)
+        assert errors.max() < 1e-11
+        assert (np.diff(energies) < 1e-12).all()
+
+
+def test_steps_of_a_chain_at_rest_repeat_and_stop_repeating(tmp_path):
+    """A chain at rest stays where it is, to the last bit. It begins to move when it is pushed, as one that has never
+    rested does, and a run that is resumed from rest has the same table of steps."""
+    scene = chain_on_ground().with_(duration=2.0)
+    sim, *_ = run(scene, 1.5)
+    assert not sim.state.velocity.any()
+    rest = sim.state
+    for _ in range(3):
+        sim.step()
+    assert (sim.state.position == rest.position).all() and (sim.state.orientation == rest.orientation).all()
+    assert sim.report["resting"] == 16 and sim.report["status"] == 0 and sim.report["residual"] < 1e-12
+    pushed = rest.velocity + np.array([0.1, 0.0, 0.0])  # along the ground
+    ends = []
+    for rested in (sim, carom.Simulation(scene)):
+        rested.state = replace(rest, velocity=pushed, time=rested.time, step=rested.state.step)
+        for _ in range(5):
+            rested.step()
+        ends.append(rested.state)
+    assert np.abs(ends[0].position - rest.position).max() > 1e-6
+    assert ends[0].position == pytest.approx(ends[1].position, abs=1e-10)  # the second one has no warm start
+    whole, parts = (tmp_path / name for name in ("whole.h5", "parts.h5"))
+    with carom.simulate(scene, output=whole) as run_at_once:
+        expected = run_at_once.steps
+    with carom.simulate(scene.with_(duration=1.75), output=parts):
+        pass
+    with carom.resume(parts, duration=2.0) as resumed:
+        for name in ("kinetic", "potential", "residual", "resting", "overlap"):
+            assert (resumed.steps[name] == expected[name]).all(), name
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)

@@ -27,6 +27,7 @@ CONVEX = (*KINDS[:5], "cone", "ellipsoid")
 PAIRS = list(combinations_with_replacement(KINDS, 2))
 STEPPERS = ("synchronous", "drift_safe")
 GRAVITY, STEP = 10.0, 0.01
+MESH_SPACING = 0.04  # of the surface points of a mesh of size 1
 SEEDS = [(0,), pytest.param((1, 2, 3), marks=pytest.mark.long)]
 
 
@@ -39,7 +40,7 @@ def l_prism(size: float) -> Mesh:
     for i in range(6):
         j = (i + 1) % 6
         faces += [(i, j, j + 6), (i, j + 6, i + 6)]
-    return Mesh(vertices=vertices, faces=np.array(faces), spacing=0.04 * size)
+    return Mesh(vertices=vertices, faces=np.array(faces), spacing=MESH_SPACING * size)
 
 
 FIXED_SHAPES = {
@@ -247,7 +248,11 @@ def support(world: World, state: State, body: int, direction: np.ndarray) -> flo
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_normals_are_unit_vectors_from_first_to_second(pair, seeds):
-    """Along its normal the second body moves away; and of convex bodies no point is nearer than the gap says."""
+    """Along its normal the second body moves away; and of convex bodies no point is nearer than the gap says.
+
+    Where a sharp edge of a mesh crosses a sharp rim, their gap is known to half of the spacing of the mesh's points:
+    one cone was 0.014 deep between two of them, at a gap of 0.005. So the way from meshes is that spacing.
+    """
     for seed in seeds:
         world, _, after = touching(Throw(pair, seed, True))
         found = find_contacts(world, after, after, 0.2 * world.length_scale)
@@ -255,6 +260,8 @@ def test_normals_are_unit_vectors_from_first_to_second(pair, seeds):
         np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, rtol=0.0, atol=1e-12)
         k = int(np.argmin(found.gap))
         n, shift = found.normal[k], 0.05 * world.length_scale
+        if "mesh" in pair:
+            shift = max(shift, MESH_SPACING)
         moved = replace(after, position=after.position + np.array([[0.0, 0.0, 0.0], shift * n]))
         again = find_contacts(world, moved, moved, world.length_scale)
         assert again.gap.min() > found.gap[k]

@@ -188,17 +188,24 @@ def test_block_on_a_slope_sticks_below_its_angle_and_slides_above(slope):
 
 @pytest.mark.long
 def test_tower_of_ten_stands_for_a_minute():
-    """It settles by a percent of a box, sways, and then stays. The sway is damped by a factor of 2 to 4 per second: its
-    boxes move by 9e-5 in the sixth second, by 3e-6 in the tenth, and by 2e-10 in the 21st."""
+    """It settles by a percent of a box, since soft contacts hold a weight by overlap. That throws it into a sway of
+    5e-3, which is linear and damped by a factor of 2 to 3 per second. It moves by 1.3e-6 in the eleventh second and by
+    4e-10 in the twentieth. So the decay itself is tested, as no bound at one time follows from anything else."""
     start = Simulation(scenes.box_tower_3d(boxes=10)).state.position
-    sim, _ = simulated(scenes.box_tower_3d(boxes=10), 1000)
+    sim, _ = simulated(scenes.box_tower_3d(boxes=10), 100)
+    moves = []
+    for second in range(2, 21):
+        places = [sim.state.position]
+        while sim.state.time < second - 1e-9:
+            sim.step()
+            places.append(sim.state.position)
+        moves.append(np.ptp(places, axis=0).max())
     np.testing.assert_allclose(sim.state.position, start, atol=0.015)
-    swaying = sim.state.position.copy()
-    sim.run(20.0)
-    np.testing.assert_allclose(sim.state.position, swaying, atol=1e-6)
+    assert (np.array(moves[1:]) < np.array(moves[:-1]) / 1.8).all()
+    assert moves[10] < 1e-6 and moves[-1] < 1e-9  # in the 12th and in the 20th second
     before = sim.state.position.copy()
     sim.run(60.0)
-    np.testing.assert_allclose(sim.state.position, before, atol=1e-8)
+    np.testing.assert_allclose(sim.state.position, before, atol=1e-9)
     assert sim.report["kinetic"] < 1e-15
 
 

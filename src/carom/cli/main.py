@@ -95,7 +95,10 @@ for panel, commands in (
 ):
     for command in commands:
         example = EXAMPLES.get(command.__name__)
-        app.command(rich_help_panel=panel, epilog=None if example is None else f"Example: {example}")(command)
+        # The list of commands keeps the line breaks of a docstring, which then stand beside those of the terminal.
+        first = " ".join((command.__doc__ or "").split("\n\n")[0].split())
+        epilog = None if example is None else f"Example: {example}"
+        app.command(rich_help_panel=panel, epilog=epilog, short_help=first)(command)
 app.add_typer(sweep, rich_help_panel=_WORLDS)
 app.add_typer(tower, rich_help_panel=_TOWERS)
 

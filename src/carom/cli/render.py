@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..draw.settings import PictureSettings
 from ..errors import ProblemError
-from .arguments import LAW_HELP, SET, number_option
+from ..settings import settings_of
+from .arguments import LAW_HELP, SET, settings_options
 from .console import out, remarks
 from .progress import EVERY, WINDOW, clock
 from .source import FILES, law_of, load
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ..scenes.views import View
     from ..trajectory import Trajectory
 
+PICTURE = settings_of(PictureSettings)
 FPS = {".mp4": 30.0, ".gif": 25.0}
 USUAL_SIZE = "1920x1080"
 SIZE = {(2, ".gif"): "800x450", (3, ".gif"): "800x450", (3, ".mp4"): "1280x720"}  # ray casting is slow
@@ -36,6 +39,7 @@ TRAIL_FRAMES = 2000  # the same for a still with trails
 Tell = Callable[[int, int], None]
 
 
+@settings_options(tuple(PICTURE), after="output", declared=PICTURE)
 def render(
     source: str = typer.Argument(
         ..., metavar="RUN.h5|SCENE|FILE", help="A trajectory, or a scene that is run first: a name or a file."
@@ -43,70 +47,34 @@ def render(
     output: Path = typer.Option(
         ..., "-o", "--output", metavar="FILE", help="film.mp4, film.gif, picture.png, .svg or .pdf."
     ),
-    at: float | None = number_option("--at", "TIME", "Time of a still; default: that of the scene's view, or the end."),
-    start: float | None = number_option("--from", "TIME", "Start of a film."),
-    stop: float | None = number_option("--to", "TIME", "End of a film."),
-    fps: float | None = number_option("--fps", "RATE", "Pictures per second; default: 30, for a GIF 25."),
-    speed: float | None = number_option("--speed", "FACTOR", "Units of time per second of the film; default: 1."),
-    size: str | None = typer.Option(
-        None,
-        "--size",
-        metavar="WxH",
-        help="Pixels; default: 1920x1080, for films in 3D 1280x720, for a GIF 800x450.",
-    ),
-    camera: str | None = typer.Option(
-        None,
-        "--camera",
-        metavar="WHAT",
-        help="Default: that of the scene's view. In 2D: fit, all, zoom, follow, follow:BODY or x,y,width. In 3D: fit, "
-        "all, or any of azimuth=, elevation=, distance=, target=x:y:z, turn=, separated by commas.",
-    ),
-    trails: bool = typer.Option(False, "--trails", help="Draw the paths of all free bodies."),
-    trail: list[str] = typer.Option(
-        [],
-        "--trail",
-        metavar="BODY[:x,y,z]",
-        help="Draw the path of a body, or of its point that is at x,y,z from its center at the start; may be repeated.",
-    ),
-    color: str | None = typer.Option(
-        None,
-        "--color",
-        metavar="NAME",
-        help="speed, body, group, depth, height, energy or contacts; default: that of the scene's view, else "
-        "depth where bodies rest on each other and speed elsewhere, as in the viewer.",
-    ),
-    color_map: str = typer.Option("soft", "--map", metavar="NAME", help="Color map: soft, viridis or cividis."),
-    impulses: bool = typer.Option(False, "--impulses", help="Draw contact impulses as arrows, if they were recorded."),
-    sound: bool = typer.Option(False, "--sound", help="Let the impacts of a film (.mp4) be heard."),
-    caption: bool = typer.Option(True, "--caption/--no-caption", help="Scene, law, time and legend above the picture."),
-    title: str | None = typer.Option(None, "--title", metavar="TEXT", help="Replaces the name of the scene."),
     law: str | None = typer.Option(
         None, "--law", "-l", metavar="NAME", help=f"Of a scene that is run first. {LAW_HELP}"
     ),
     parameter: list[str] = SET,
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing file."),
     quiet: bool = typer.Option(False, "-q", "--quiet", help="No progress and no remarks."),
+    **told: Any,
 ) -> None:
     """Draw a run as a film or a still. Needs no display."""
     from ..draw.colors import MAPS, quantity
     from ..draw.films import Look, checked_path, is_film
     from ..scenes.views import view_of
 
-    target = checked_path(output, overwrite)
+    target, color, sound = checked_path(output, overwrite), told["color"], told["sound"]
     if color is not None:
         quantity(color)
-    if color_map not in MAPS:
-        raise ProblemError.unknown("color map", color_map, MAPS)
-    film = is_film(target)
-    _check_options(film, at, {"--from": start, "--to": stop, "--fps": fps, "--speed": speed})
+    if told["color_map"] not in MAPS:
+        raise ProblemError.unknown("color map", told["color_map"], MAPS)
+    film, at, start, stop = is_film(target), told["at"], told["start"], told["stop"]
+    _check_options(film, at, {PICTURE[n].flag or f"--{n}": told[n] for n in ("start", "stop", "fps", "speed")})
     if sound and target.suffix.lower() != ".mp4":
         raise ProblemError("--sound", str(target), "a film that ends in .mp4")
-    asked = (*(["all"] if trails else []), *trail)
+    asked = (*(["all"] if told["trails"] else []), *told["trail"])
 
     def look_of(dimension: int, view: View) -> Look:
-        pixels = _size(dimension, target, size)
-        shown = (color or view.color, color_map, camera or view.camera, asked or view.trails)
-        return Look(pixels, *shown, impulses, caption, title)
+        pixels = _size(dimension, target, told["size"])
+        shown = (color or view.color, told["color_map"], told["camera"] or view.camera, asked or view.trails)
+        return Look(pixels, *shown, told["impulses"], told["caption"], told["title"])
 
     with _opened(Wanted(source, law, parameter, stop if film else at, film, quiet), look_of) as run:
         view = view_of(run.scene)
@@ -114,7 +82,7 @@ def render(
         _check_look(look, run.dimension, run.count)
         _check_run(run)
         if film:
-            span = _span(run, target, look, (start, stop), fps, speed)
+            span = _span(run, target, look, (start, stop), told["fps"], told["speed"])
             span = span if stop is not None else _without_rest(run, span, quiet)
             made = _film(run, target, span, look, quiet, sound)
         else:

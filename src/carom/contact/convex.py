@@ -11,15 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry.vectors import Vec3, cross, dot, norm, to_world
+from ..geometry.vectors import Vec3, cross, dot, norm, to_local, to_world
 from ..kernels import kernel
 from ..world import BOX, CAPSULE, SPHERE
 from .box_axes import BoxAxes, box_axes, box_normal
-from .box_manifold import Quads, new_quads
 from .clipping import PARALLEL_SINE, clip
 from .contact_set import Contact, feature_code, put
 from .epa import Polytope, Preview, overlap, polytope
-from .features import FEATURE_BAND, Scratch, facing, most_points, new_scratch, plain_depth, point_of
+from .features import FEATURE_BAND, Depth, Scratch, box_feature, facing, most_points, new_scratch, plain_depth, point_of
 from .gjk import segment_separation, shifted_separation
 from .manifold import Manifold, put_contacts
 from .parts import (
@@ -46,6 +45,9 @@ MOST_REFINEMENTS = 6  # largest number of searches with cores moved apart
 CORE_LIFT = 1e-4  # distance between them, relative to the size of the pair: above the error of a coarse overlap
 SAME_DIRECTION = 1e-12  # one minus the cosine of the angle (1e-6 rad) up to which two directions are equal
 PASSED_BY = 0.5  # cosine of normals at the touch and at the end of the step, below which the bodies have passed by
+# Sine of the angle to the normal up to which a whole face of a box is a feature against another box, since edges may
+# cross at any place of it; larger than that up to which `box_normal` prefers faces to edges.
+FACE_TILT = 0.02
 
 
 class Query(NamedTuple):
@@ -63,7 +65,6 @@ class Work(NamedTuple):
     axes: BoxAxes
     polytope: Polytope
     features: Scratch
-    quads: Quads
     room: int  # largest number of contacts of two bodies
 
 
@@ -71,7 +72,7 @@ class Work(NamedTuple):
 def new_work(shapes):
     """Scratch arrays for the shapes of a table."""
     points = most_points(shapes)
-    return Work(box_axes(), polytope(), new_scratch(points), new_quads(), 4 * points * most_parts(shapes) ** 2)
+    return Work(box_axes(), polytope(), new_scratch(points), 4 * points * most_parts(shapes) ** 2)
 
 
 @kernel
@@ -193,6 +194,26 @@ def put_part_contacts(a, b, query, time, work, table, n):
         if time == 1.0:
             limit = least + 1e-9 * size
         time = 1.0
+
+
+@kernel
+def put_box_contacts(halves, a, b, query, last, work, table, n):
+    """Writes the contacts of two boxes with half edges `halves` that are near at the start; returns the next free row.
+
+    a and b are their poses, `last` their separation after the step; their axes are in `work`. Vertices that come as
+    close to the other box as the margin until the end of the step belong to the feature: a plate that closes like a
+    book meets the other one with its far edge. The normal then has turned with the other box.
+    """
+    (g, h), margin, p = halves, query.margin, work.features.point
+    size = min(norm(g), norm(h))
+    normal = to_world(a.start.turn, box_normal(work.axes, relative_pose(b.start, a.start).turn, size, query.inner))
+    band, later = min(margin + query.move, FEATURE_BAND * query.inner), max(margin - last, 0.0)
+    in_a, in_b = to_local(a.start.turn, normal), to_local(b.start.turn, normal)
+    then_a, then_b = to_local(a.end.turn, to_world(b.end.turn, in_b)), to_local(b.end.turn, to_world(a.end.turn, in_a))
+    first = box_feature(g, a.start, in_a, Depth(band, later, then_a, FACE_TILT), p, 0)
+    second = box_feature(h, b.start, -in_b, Depth(band, later, -then_b, FACE_TILT), p, 1)
+    manifold = Manifold(first, second, normal, clip(first, second, normal, size, work.features), 0.0)
+    return put_contacts(manifold, a, b, margin, query.base, work.features, table, n)[0]
 
 
 @kernel

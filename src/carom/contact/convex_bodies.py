@@ -18,12 +18,12 @@ from ..kernels import kernel, lean
 from ..world import BOX, MESH, PLANE, SPHERE
 from .boundaries import LEVEL_RIM, Boundary, boundary_of, point_gap, rim_wave, summit, summits
 from .box_axes import box_separation, box_touch
-from .box_manifold import put_box_contacts
 from .contact_set import FEATURE_MASK, Contact, contact_at, contact_table, put, set_bodies, with_room
 from .convex import (
     FAST_GAP,
     Query,
     new_work,
+    put_box_contacts,
     put_part_contacts,
     put_smooth_contact,
     put_sphere_contact,

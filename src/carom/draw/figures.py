@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import EllipseCollection
 from matplotlib.colors import Colormap, ListedColormap, Normalize
 
 from ..analysis.runs import lengths
@@ -218,3 +219,11 @@ def _draw_axes(axes: Axes, camera: Camera) -> None:
         if np.hypot(*tip) > 0.2 * AXES_SIZE:
             place = corner + tip * (1.0 + 0.32 * AXES_SIZE / np.hypot(*tip))
             axes.text(float(place[0]), float(place[1]), "xyz"[k], color=AXES[k], fontsize=7, ha="center", va="center")
+
+
+def draw_balls(axes: Axes, place: Floats, radius: float, **look: Any) -> None:
+    """Draws discs of one radius to scale. `look` holds options of a matplotlib collection, such as facecolors."""
+    size, flat = np.full(len(place), 2.0 * radius), np.zeros(len(place))
+    axes.add_collection(
+        EllipseCollection(size, size, flat, units="xy", offsets=place, offset_transform=axes.transData, **look)
+    )

@@ -15,6 +15,7 @@ import numpy as np
 from ..draw import meshes
 from ..draw.camera import upward
 from ..draw.colors import QUANTITIES, Bytes, Coloring, usual_quantity
+from ..draw.drawables import COLUMNS, UNTURNED, drawables_2d, drawables_3d
 from ..draw.meshes import Mesh, Piece
 from ..draw.viewer.bodies import MARKED
 from ..draw.viewer.boundaries import OPACITY, BoundaryMesh, displacements
@@ -22,16 +23,13 @@ from ..draw.viewer.layout import Layout, box_of, in_3d
 from ..draw.viewer.runs import Frames
 from ..draw.viewer.stage import boundary_meshes
 from ..errors import ProblemError
-from ..geometry.rotations import quaternion_of
 from ..solvers.rows import Floats, Ints
 from ..stepping.report import ContactImpulses
 from ..trajectory import Trajectory
-from ..world import DISC, SPHERE
 
 THICKNESS = 0.25  # half the thickness of 2D shapes, in median radii
 MARK_WIDTH, MARK_LIFT = 0.05, 1.01  # half the width of the radius on a disc, and its height over the faces, relative
 MARK = (62, 68, 78)  # color of marks that show rotation
-IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,7 @@ class Content:
         """Positions (k, b, 3) and quaternions (k, b, 4) of the surfaces in `boundaries`."""
         count = len(self.frames)
         place = np.tile(np.array([m.center for m in self.boundaries]).reshape(1, -1, 3), (count, 1, 1))
-        turn = np.tile(IDENTITY, (count, len(self.boundaries), 1))
+        turn = np.tile(UNTURNED, (count, len(self.boundaries), 1))
         numbers = np.array([m.number for m in self.boundaries], dtype=np.int64)
         own = np.flatnonzero(numbers >= 0)
         for k, frame in enumerate(self.frames.tolist()):
@@ -174,30 +172,25 @@ class _Instances:
 def _instances(mesh: Mesh, body: Ints, scale: Floats | None = None, mark: bool = False) -> _Instances:
     k = len(body)
     size = np.ones((k, 3)) if scale is None else scale
-    return _Instances(mesh, body, size, np.tile(IDENTITY, (k, 1)), np.zeros((k, 3)), mark)
+    return _Instances(mesh, body, size, np.tile(UNTURNED, (k, 1)), np.zeros((k, 3)), mark)
 
 
 def _shapes_2d(run: Trajectory) -> Iterator[_Instances]:
-    geometry = run.geometry
-    kind, radius, pointer, vertex = (geometry[name] for name in ("kind", "radius", "vertex_ptr", "vertex"))
-    half = THICKNESS * float(np.median(radius))
-    discs = np.flatnonzero(kind == DISC)
-    if len(discs):
-        segments = 64 if len(discs) <= 500 else 32 if len(discs) <= 5_000 else 16
+    half = THICKNESS * float(np.median(run.geometry["radius"]))
+    for found in drawables_2d(*(run.geometry[name] for name in COLUMNS)):
+        if found.corners is not None:
+            yield _instances(prism(found.corners, half), found.body)
+            continue
+        radius, count = found.radius, len(found.body)
+        segments = 64 if count <= 500 else 32 if count <= 5_000 else 16
         angle = 2.0 * np.pi * np.arange(segments) / segments
         ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        size = np.column_stack([radius[discs], radius[discs], np.full(len(discs), half)])
-        yield _instances(prism(ring, 1.0), discs, size)
+        size = np.column_stack([radius, radius, np.full(count, half)])
+        yield _instances(prism(ring, 1.0), found.body, size)
         if run.count <= MARKED and not isinstance(run.spins, np.ndarray):
             w = MARK_WIDTH
             strip = np.array([[0.0, -w], [0.9, -w], [0.9, w], [0.0, w]])
-            yield _instances(prism(strip, MARK_LIFT), discs, size, mark=True)
-    shapes: dict[bytes, list[int]] = {}
-    for i in np.flatnonzero(kind != DISC).tolist():
-        shapes.setdefault(vertex[pointer[i] : pointer[i + 1]].tobytes(), []).append(i)
-    for key, bodies in shapes.items():
-        corners = np.frombuffer(key, dtype=vertex.dtype).reshape(-1, 2)
-        yield _instances(prism(corners, half), np.array(bodies))
+            yield _instances(prism(strip, MARK_LIFT), found.body, size, mark=True)
 
 
 def prism(corners: Floats, half: float) -> Mesh:
@@ -215,29 +208,20 @@ def prism(corners: Floats, half: float) -> Mesh:
 
 
 def _shapes_3d(run: Trajectory) -> Iterator[_Instances]:
-    shapes = run.world.shapes_3d
-    body = np.repeat(np.arange(run.count), np.diff(shapes.part_ptr))
-    round_ = shapes.kind[shapes.shape] == SPHERE
-    balls = np.flatnonzero(round_)
-    if len(balls):
-        level = 3 if len(balls) <= 800 else 2 if len(balls) <= 6_000 else 1
-        scale = np.repeat(shapes.size[shapes.shape[balls], :1], 3, axis=1)
-        turn, place = _within(shapes.turn[balls]), shapes.place[balls]
-        yield _Instances(meshes.sphere(level), body[balls], scale, turn, place)
-        if len(balls) <= MARKED and run.world.turns:
-            yield _Instances(meshes.belt(), body[balls], scale, turn, place, mark=True)
-    for index in np.unique(shapes.shape[~round_]).tolist():
-        part = np.flatnonzero(~round_ & (shapes.shape == index))
-        mesh = meshes.shape_mesh(run.world, run.scene, index, chamfer=0.0)
-        ones = np.ones((len(part), 3))
-        yield _Instances(mesh, body[part], ones, _within(shapes.turn[part]), shapes.place[part])
+    for found in drawables_3d(run.world.shapes_3d):
+        body, turn, place, count = found.body, found.turn, found.place, len(found.body)
+        if found.radius is None:
+            mesh = meshes.shape_mesh(run.world, run.scene, found.shape, chamfer=0.0)
+            yield _Instances(mesh, body, np.ones((count, 3)), turn, place)
+            continue
+        level = 3 if count <= 800 else 2 if count <= 6_000 else 1
+        scale = np.repeat(found.radius[:, None], 3, axis=1)
+        yield _Instances(meshes.sphere(level), body, scale, turn, place)
+        if count <= MARKED and run.world.turns:
+            yield _Instances(meshes.belt(), body, scale, turn, place, mark=True)
 
 
 _SHAPES = {2: _shapes_2d, 3: _shapes_3d}
-
-
-def _within(matrices: Floats) -> Floats:
-    return np.array([quaternion_of(m) for m in matrices]).reshape(-1, 4)
 
 
 # ---- rotations and colors

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..draw.colors import MAPS
-from ..play.pictures import picture
+from ..draw.web_picture import picture
 from ..solvers.rows import Floats
 from .content import Content
 

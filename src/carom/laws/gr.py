@@ -19,8 +19,9 @@ from .inelastic import FEASIBLE_RESIDUAL, finish_inelastically, without_solution
 from .law import SMITH_2012, Law, reflected
 
 ELASTIC_STRETCH = 2.0  # 1 + c_r of the elastic law, which the restitution models interpolate
-# Bound on the multiplications of guesses in small islands, per contact: two clamped fronts of 48 redundant contacts
-# that reflect each other take 1e7 in every iteration, other problems at most 1e8 in all of them.
+# Bound on the multiplications of guesses in small islands, per contact: a third of a second for 100 contacts. Clamped
+# fronts of redundant contacts reflect each other and do not end. Of 5,400 random problems of 12 to 110 contacts none
+# that ended by itself took more than 6e6.
 GUESSED_WORK = 1e7
 SETTLED_RESIDUAL = 1e-9  # residual of an iteration up to which its contacts are known to separate
 # With more than one violator in SCANNED_PER_VIOLATOR contacts, all contacts are scanned: in the order of memory that is

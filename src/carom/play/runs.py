@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .. import laws
 from ..analysis.checks import Check, check_run
 from ..draw.colors import DEFAULT_MAP, MAPS, PALETTE, QUANTITIES, Quantity, common_limits, usual_quantity
+from ..draw.web_picture import picture
 from ..errors import ProblemError
 from ..resolve.response import DEFAULT_TOLERANCE
 from ..scene.model import Bodies, Scene
@@ -22,7 +23,6 @@ from ..scenes import SCENES
 from ..settings import EXACT_TOLERANCE, LARGEST_TOLERANCE, tolerance_number
 from ..simulation import Progress, simulate
 from ..trajectory import Trajectory
-from .pictures import picture
 from .sliders import FRICTION, RESTITUTION, Slider, at, checked, chosen_laws, mass, whole
 from .ticks import Tick, of_law
 

@@ -39,6 +39,7 @@ class Assembly:
     boundaries: Boundaries  # at this instant, with the velocities of the coming step
     weights: Floats | None = None  # (m,) share of its patch that each contact stands for; None: 1 each
     jammed: Floats | None = None  # (m,) approach speed of contacts along which joints allow no motion, else 0
+    direct: bool = False  # whether rows are those of the bodies in contact alone, as if they had no joints
 
     @cached_property
     def contacts(self) -> Contacts:
@@ -92,51 +93,65 @@ def assemble(world: World, state: State, found: ContactSet, boundaries: Boundari
 
     Boundaries and bodies that cannot be pushed have no entry in the rows: their speeds add to the constant part.
     """
+    made = assemble_contacts(world, state, found, boundaries)
+    return through_joints(made, state) if made.direct else made
+
+
+def assemble_contacts(world: World, state: State, found: ContactSet, boundaries: Boundaries) -> Assembly:
+    """As `assemble`; in a world with joints rows are `direct`, which is enough for speeds of velocities that joints
+    allow."""
     turn = state.orientation.reshape(world.count, -1)
     moving = (state.position, turn, state.velocity, world.masses, boundaries.center, boundaries.velocity)
     axes = tuple(range(world.dimension))
     rows, restitution, velocity, bodies, all_take_part = assembled(axes, found.table, moving, world.surfaces)
     chosen = None if all_take_part else bodies
     if world.joints is not None:
-        return _jointed(world, state, found, rows, restitution, boundaries, chosen)
+        return _direct(world, state, found, (rows, restitution), boundaries, chosen)
     if not world.restitution_curves:
         return Assembly(world, rows, restitution, velocity, NO_MATERIALS, chosen, boundaries)
     pairs = np.sort(_materials(world, found), axis=1)
     return Assembly(world, rows, restitution, velocity, pairs, chosen, boundaries).moving(state.velocity)
 
 
-def _jointed(
+def _direct(
     world: World,
     state: State,
     found: ContactSet,
-    rows: Rows,
-    restitution: Floats,
+    contacts: tuple[Rows, Floats],
     boundaries: Boundaries,
     chosen: Ints | None,
 ) -> Assembly:
-    """The contacts on the motions that joints allow; all bodies take part."""
-    joints = world.joints
+    """The contacts of a world with joints, of which all bodies take part; `contacts` are rows and restitution."""
+    (rows, restitution), joints = contacts, world.joints
     assert joints is not None
     one_sided = put_one_sided(found.table, rows, restitution, joints.one_sided.restitution)
-    body, velocity = rows.body, _whitened(state.velocity, world.inverse_sqrt_mass)
     if chosen is not None:
-        body = np.where(body < 0, -1, chosen[body])
-    val, base = rows.val, rows.base
+        rows = rows._replace(body=np.where(rows.body < 0, -1, chosen[rows.body]))
+    velocity = _whitened(state.velocity, world.inverse_sqrt_mass)
+    made = Assembly(world, rows, restitution, velocity, NO_MATERIALS, None, boundaries, direct=True)
+    if not world.restitution_curves:
+        return made
+    pairs = np.sort(_materials(world, found), axis=1)
+    pairs[one_sided] = -1
+    return replace(made, materials=pairs).moving(state.velocity)
+
+
+def through_joints(impact: Assembly, state: State) -> Assembly:
+    """Direct contacts as rows on the motions that joints allow at a state."""
+    world, rows = impact.world, impact.rows
+    joints = world.joints
+    assert joints is not None
+    body, val, base = rows.body, rows.val, rows.base
     if len(joints.rows.kind):
         at = joints.at(state.position, state.orientation, world.inverse_sqrt_mass)
-        body, val, base = jointed_rows(joints.rows, at, rows._replace(body=body), velocity)
+        body, val, base = jointed_rows(joints.rows, at, rows, impact.velocity)
     rows = make_rows(body, val, base, rows.bound, rows.tangents, world.count)
     jammed = None
     if not rows.diag.all():
         jammed = without_motion(rows)
         rows = make_rows(body, val, base, rows.bound, rows.tangents, world.count)
         rows.diag[rows.diag == 0.0] = 1.0  # laws divide by it; a contact that never approaches needs no other value
-    made = Assembly(world, rows, restitution, velocity, NO_MATERIALS, None, boundaries, None, jammed)
-    if not world.restitution_curves:
-        return made
-    pairs = np.sort(_materials(world, found), axis=1)
-    pairs[one_sided] = -1
-    return replace(made, materials=pairs).moving(state.velocity)
+    return replace(impact, rows=rows, jammed=jammed, direct=False)
 
 
 @kernel

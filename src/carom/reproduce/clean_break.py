@@ -15,13 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from ..analysis.runs import energy_drift, symmetry_error
+from ..draw.figures import draw_balls
 from ..draw.style import BLACK, GRAY, PALE, TIME, X, Y, law_style, sheet, write, write_table
 from ..scenes import pool_break
 from ..scenes.balls import RADIUS
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, rows_of
-from .splash import draw_balls
 
 COMPARED = ("gr", "qce", "gauss_seidel")
 SYMMETRIC = "symmetric"

@@ -24,6 +24,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import SubFigure
 
 from ..analysis.runs import sides
+from ..draw.figures import draw_balls
 from ..draw.style import BLUE, GRAY, GREEN, PURPLE, RED, TIME, sheet, write
 from ..scene.boundaries import Plane
 from ..scene.model import Scene
@@ -32,7 +33,6 @@ from ..scenes import maxwells_demon
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
 from .evidence import Case, Evidence, rows_of
-from .splash import draw_balls
 
 GATHERED = 0.8  # fraction of all balls on the fuller side
 FRAME_RATE = 5.0

@@ -15,11 +15,11 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import EllipseCollection
 from matplotlib.figure import SubFigure
 from matplotlib.patches import Circle
 
 from ..analysis.runs import energy_drift, neighbors_kept
+from ..draw.figures import draw_balls
 from ..draw.style import GRAY, TIME, law_style, sheet, write
 from ..scene.boundaries import Drum
 from ..scene.model import Scene
@@ -89,14 +89,6 @@ def _findings(scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, F
     if later:
         lines += [f"by t = {end:g}, after the second impact, it has come apart under {', '.join(later)} as well"]
     return tuple(lines)
-
-
-def draw_balls(axes: Axes, place: Floats, radius: float, **look: Any) -> None:
-    """Draws discs of one radius to scale. `look` holds options of a matplotlib collection, such as facecolors."""
-    size, flat = np.full(len(place), 2.0 * radius), np.zeros(len(place))
-    axes.add_collection(
-        EllipseCollection(size, size, flat, units="xy", offsets=place, offset_transform=axes.transData, **look)
-    )
 
 
 def _draw(out: Path, scene: Scene, runs: Mapping[str, Trajectory], kept: Mapping[str, Floats]) -> tuple[Path, ...]:

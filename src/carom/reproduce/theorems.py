@@ -113,7 +113,7 @@ def _energy_figure(out: Path, energies: Floats) -> tuple[Path, ...]:
         axes.plot(COEFFICIENTS, energies.mean(axis=0), **law_style("gr"), label="mean")
         axes.axhline(1.0, color=BLACK, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.set(xlabel="coefficient of restitution", ylabel="kinetic energy / elastic", xlim=(0, 1), ylim=(0, 1.05))
-        axes.set_title("Interpolated impacts under gr: the energy is convex and bounded")
+        axes.set_title("Interpolated impacts under gr: energy")
         axes.legend(loc="lower right")
         columns = {"c_r": COEFFICIENTS, "mean": energies.mean(axis=0)}
         columns |= {"least": energies.min(axis=0), "largest": energies.max(axis=0)}
@@ -177,7 +177,7 @@ def _residual_figure(out: Path, residuals: Floats) -> tuple[Path, ...]:
         axes.axvline(BROKEN, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.set(xscale="log", ylim=(0, 1.02), ylabel="share of the problems")
         axes.set_xlabel("residual of complementarity / fastest approach")
-        axes.set_title("Interpolated impulses in the equations that they are said to solve")
+        axes.set_title("Interpolated impulses in their equations")
         return write(figure, out, "appendix", {"residual": residuals, "share": share})
 
 

@@ -28,24 +28,25 @@ def _hanging(balls: int, pulled: int, length: float, angle: float) -> np.ndarray
     return np.column_stack([np.arange(balls) - length * np.sin(turn), -length * np.cos(turn)])
 
 
+def _cradle(joint: type[Rod] | type[Rope], balls: int, place: np.ndarray, restitution: float) -> Scene:
+    """Balls at their places (n, 2), each on one joint from a point above."""
+    return Scene(
+        name="cradle",
+        bodies=[Bodies(Disc(RADIUS), place, mass=1.0)],
+        joints=[joint(("world", k), ((float(k), 0.0), tuple(place[k].tolist()))) for k in range(balls)],
+        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        gravity=(0.0, -GRAVITY),
+    )
+
+
 @checks.recorded
 def cradle_on_rods(
     *, balls: int = 5, pulled: int = 1, length: float = 5.0, angle: float = 0.6, restitution: float = 1.0
 ) -> Scene:
     """Newton's cradle of balls on rigid rods: `pulled` balls are released at an angle, in radians."""
-    place = _hanging(balls, pulled, length, angle)
-    joints = [Rod(("world", k), ((float(k), 0.0), tuple(place[k].tolist()))) for k in range(balls)]
-    return Scene(
-        name="cradle_on_rods",
-        bodies=[Bodies(Disc(RADIUS), place, mass=1.0)],
-        joints=joints,
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
-        gravity=(0.0, -GRAVITY),
-        step=0.005,
-        duration=10.0,
-        stepper="synchronous",
-        description=f"{pulled} of {balls} balls on rods are released and strike the others.",
-    )
+    scene = _cradle(Rod, balls, _hanging(balls, pulled, length, angle), restitution)
+    what = f"{pulled} of {balls} balls on rods are released and strike the others."
+    return scene.with_(name="cradle_on_rods", step=0.005, duration=10.0, stepper="synchronous", description=what)
 
 
 @checks.recorded
@@ -53,18 +54,9 @@ def cradle_on_strings(
     *, balls: int = 5, pulled: int = 1, length: float = 5.0, angle: float = 0.6, restitution: float = 1.0
 ) -> Scene:
     """Newton's cradle of balls on strings in 2D, one for each ball; a string may become slack."""
-    place = _hanging(balls, pulled, length, angle)
-    joints = [Rope(("world", k), ((float(k), 0.0), tuple(place[k].tolist()))) for k in range(balls)]
-    return Scene(
-        name="cradle_on_strings",
-        bodies=[Bodies(Disc(RADIUS), place, mass=1.0)],
-        joints=joints,
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
-        gravity=(0.0, -GRAVITY),
-        step=0.004,
-        duration=5.0,
-        description=f"{pulled} of {balls} balls on strings are released and strike the others.",
-    )
+    scene = _cradle(Rope, balls, _hanging(balls, pulled, length, angle), restitution)
+    what = f"{pulled} of {balls} balls on strings are released and strike the others."
+    return scene.with_(name="cradle_on_strings", step=0.004, duration=5.0, description=what)
 
 
 @checks.recorded

@@ -174,6 +174,19 @@ def _warm(lay, problem, velocity, impulse, projection, accuracy):
     return len(todo) == 0, whole.x, whole.z, residuals.max()
 
 
+@kernel
+def are_solved(lay, problem, chosen, x, impulse, projection, accuracy):
+    """Whether impulses after which velocities are x solve all islands; the impulses (k, r), and the largest residual.
+
+    x need not be what the rows give: joints may have acted as well.
+    """
+    whole = _whole(lay, problem, chosen, x, impulse, projection)
+    whole.x[:] = x
+    _, _, ptr, number = all_islands(whole.body, len(x))
+    residuals, _, todo = _first_residuals(lay, whole, number, ptr, accuracy)
+    return len(todo) == 0, whole.z, residuals.max()
+
+
 def contact_residual(blocks: Rows, velocity: Floats, impulse: Floats, projection: int, given: Floats) -> float:
     """The residual, a speed, of the impulses (m, r) of all contacts; arguments as for `solve_contact`."""
     blocks, velocity, z = common_size(blocks, velocity, impulse)

@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..contact.boundaries import boundary_table
-from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, ContactSet, deepest_overlap
+from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, WIDTH, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
 from ..kernels import kernel
 from ..problem.assemble import Assembly
@@ -45,7 +45,7 @@ from .impact_stage import (
     struck_bodies,
 )
 from .integrator import accelerations, displaced, prescribed
-from .jointed import fallen, held_jointed, without_gain
+from .jointed import fallen, held_jointed, still, without_gain
 from .position_correction import OVERLAP_SLOP, without_overlap
 from .report import NO_WARM_START, StepReport, WarmStart
 from .resting import (
@@ -107,6 +107,17 @@ class Ahead(NamedTuple):
     impacts: Impacts | None = None  # also None where the contacts were found after the impacts
 
 
+class Rest(NamedTuple):
+    """A step at whose end all velocities are zero and all poses are those of its start."""
+
+    start: State
+    h: float
+    warm_start: WarmStart  # at the start and at the end
+    ahead: Ahead
+    held: Held
+    scale: float  # the largest speed
+
+
 class DriftSafe(Contained):
     """Resolves impacts until none is left, then holds resting contacts, then moves the bodies."""
 
@@ -123,6 +134,7 @@ class DriftSafe(Contained):
         self.reach = SEARCHED_GAP * np.where(moves, world.shapes.radius, 0.0)
         self.wait = min(WAITING_OVERLAP, response.tolerance) * world.length_scale
         self.warm_start = NO_WARM_START
+        self.rest: Rest | None = None  # the last step, if it may be repeated
         self.counts = (world.count + len(world.boundaries.kind), len(world.boundaries.kind))
         self.arm = np.where(world.shapes.round, 0.0, world.shapes.radius)  # (n,) at which rotation moves a surface
         root = world.inverse_sqrt_mass
@@ -132,12 +144,17 @@ class DriftSafe(Contained):
         self.all_round = bool(world.shapes.round.all())
         # Whether impacts take place within the step: paths are parabolas.
         self.timed = world.force is None and world.joints is None
+        # Whether mechanisms at rest are found before rows on the motions that joints allow are made. These rows show
+        # contacts that cannot open, which matter where something drives them together.
+        self.direct = world.joints is not None and world.steady and not len(world.joints.motors.speed)
         self.coordinates = tuple(range(world.dimension))
         self.boundaries = boundary_table(world.boundaries)  # at the start, if they move
         self.none = np.empty((0, world.block))  # in place of velocities that are not given
 
     def advance(self, state: State, h: float, report: StepReport) -> State:
         start = prescribed(self.world, state, h)
+        if self.rest is not None and self._repeats(self.rest, start, h, report):
+            return self._at_rest(self.rest, start, report)
         slow, searched = self.bounds(start, h)
         ahead = self.look_ahead(start, h, slow, searched, report)
         ahead = self.resolve_impacts(ahead, report)
@@ -165,8 +182,12 @@ class DriftSafe(Contained):
         end = self.move(start, h, report)
         found, overlap = self._near(start, end, searched, report)
         report.overlap, report.near = max(report.overlap, overlap), found
-        impact = self.assemble(start, found, h, report) if len(found.table) else None
+        impact = self._assembled(start, found, h, report) if len(found.table) else None
         return Ahead(start, end, h, slow, searched, found, impact, overlap)
+
+    def _assembled(self, start: State, found: ContactSet, h: float, report: StepReport) -> Assembly:
+        """The impact of the contacts `found`; direct where that may be enough."""
+        return (self.assemble_contacts if self.direct else self.assemble)(start, found, h, report)
 
     def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
         """The contacts that free motion closes, or that reversed velocities would close, and their deepest overlap."""
@@ -191,6 +212,9 @@ class DriftSafe(Contained):
             ahead = ahead._replace(speeds=speeds)
             if not fast:
                 break
+            if impact.direct:
+                impact = self.through_joints(impact, ahead.start, ahead.found, ahead.h, report)
+                ahead = ahead._replace(impact=impact)
             found, impacts = self._rounds(ahead, impact, report)
             if impacts is None:
                 break
@@ -293,7 +317,7 @@ class DriftSafe(Contained):
         # Contacts beyond the reach of the first search may close now.
         _, searched = self.bounds(start, h)
         found, overlap = self._near(start, end, searched, report)
-        other = self.assemble(start, found, h, report) if found.count else None
+        other = self._assembled(start, found, h, report) if found.count else None
         return ahead._replace(
             searched=searched, found=found, impact=other, overlap=overlap, speeds=None, impacts=None
         ), False
@@ -304,8 +328,13 @@ class DriftSafe(Contained):
         """The state after the time h with resting contacts held; other bodies keep their free motion."""
         if ahead.impact is None:
             return ahead.end
-        start, end, impact = ahead.start, ahead.end, ahead.impact
-        found, interval, held = self._hold(ahead, impact, report)
+        start, end, impact, warm_start = ahead.start, ahead.end, ahead.impact, report.warm_start
+        answer = self._still(ahead, impact, report) if impact.direct else None
+        if impact.direct and answer is None:
+            impact = self.through_joints(impact, start, ahead.found, ahead.h, report)
+        elif answer is not None and self._stays(answer[2]):
+            return self._at_rest(self._rest(ahead, answer[2], warm_start, report), start, report)
+        found, interval, held = self._hold(ahead, impact, report) if answer is None else answer
         force = None
         if held is not None:
             report.note_rest(found, held.chosen, held.impulse, held.residual, start.time, ahead.h)
@@ -324,6 +353,55 @@ class DriftSafe(Contained):
         report.clock.lap("rest")
         end = self._separated(start, end, found, impact, ahead.h, report)
         return end if self.world.joints is None else without_gain(self.world, ahead.start, ahead.end, end)
+
+    def _still(
+        self, ahead: Ahead, impact: Assembly, report: StepReport
+    ) -> tuple[ContactSet, Interval, Held | None] | None:
+        """As `_hold` for mechanisms that the warm start holds at rest, or that need no impulse; None for others."""
+        if ahead.time is not None or ahead.speeds is None or ahead.overlap > OVERLAP_SLOP * self.world.length_scale:
+            return None
+        found, rows, interval = ahead.found, impact.rows, self._interval(ahead, impact)
+        problem, count = self._resting_problem(ahead.start, found, impact, interval, report)
+        accuracy = Accuracy(self.allowed(report, count), self.tolerance * report.scale)
+        good, held = still(self.world, ahead.start, rows, problem, interval, accuracy)
+        velocity, least = problem.falling if held is None else held.velocity, max(self.touch / ahead.h, accuracy[0])
+        if not good or closed_by(rows, problem.base, velocity, problem.closing, least):
+            return None
+        if held is not None:
+            report.clock.count(held.work)
+        report.warm_start = kept(found, problem.keys, held)
+        return found, interval, held
+
+    def _stays(self, held: Held | None) -> bool:
+        """Whether the answer of a resting solve leaves all bodies where they are."""
+        return held is not None and not held.velocity.any()
+
+    def _rest(self, ahead: Ahead, held: Held, warm_start: WarmStart, report: StepReport) -> Rest:
+        """A step in which all bodies stay. It is kept where the next one is the same: if it began at rest as well, with
+        the warm start `warm_start` that it leaves."""
+        start, kept = ahead.start, report.warm_start
+        if start.velocity.any():
+            start = State(start.time, start.step, start.position, start.orientation, np.zeros_like(start.velocity))
+            return Rest(start, ahead.h, kept, ahead, held, report.scale)
+        same = all(np.array_equal(old, new) for old, new in zip(warm_start, kept, strict=True))
+        rest = Rest(start, ahead.h, warm_start if same else kept, ahead, held, report.scale)
+        self.rest = rest if same else None
+        return rest
+
+    def _repeats(self, rest: Rest, start: State, h: float, report: StepReport) -> bool:
+        """Whether a step is the one before again, from the very same arrays: its result is the same, bit for bit."""
+        same = start.velocity is rest.start.velocity and start.position is rest.start.position
+        same = same and start.orientation is rest.start.orientation and report.warm_start is rest.warm_start
+        return same and h == rest.h and not (report.struck or report.pushed or start.velocity.any())
+
+    def _at_rest(self, rest: Rest, start: State, report: StepReport) -> State:
+        """The end of a step at rest."""
+        ahead, held = rest.ahead, rest.held
+        report.overlap, report.near = max(report.overlap, ahead.overlap), ahead.found
+        report.scale, report.warm_start = max(report.scale, rest.scale), rest.warm_start
+        report.note_rest(ahead.found, held.chosen, held.impulse, held.residual, start.time, ahead.h)
+        report.clock.lap("rest")
+        return State(start.time + ahead.h, start.step, rest.start.position, rest.start.orientation, rest.start.velocity)
 
     def _hold(self, ahead: Ahead, impact: Assembly, report: StepReport) -> tuple[ContactSet, Interval, Held | None]:
         """The contacts, the interval and the answer of the resting solve; its warm start goes into the report."""
@@ -384,16 +462,8 @@ class DriftSafe(Contained):
 
         In 3D free rotation changes spins. It follows the impulses, which act on the spin at the start of the step.
         """
-        rows, h, pull = impact.rows, interval.h, self.pull
-        problem = RestingProblem.empty(rows, impact.velocity.shape)
-        if self.world.joints is not None:
-            problem, pull = problem._replace(falling=impact.whitened(fallen(self.world, start, h))), self.none
-        elif (given := accelerations(self.world, start)) is not None:
-            falling = impact.whitened(start.velocity + h * given)
-            problem, pull = problem._replace(falling=falling), self.none
-        limits = (self.wait, self.margin, *self.counts)
-        of_contacts = (found.table, impact.restitution)
-        count = state_problem(rows, interval, *of_contacts, pull, report.warm_start, limits, problem)
+        rows, h = impact.rows, interval.h
+        problem, count = self._resting_problem(start, found, impact, interval, report)
         chosen, guess, held = problem.closing, problem.start, None
         for _ in range(RESTING_SOLVES):
             accuracy = Accuracy(self.allowed(report, count), self.tolerance * report.scale)
@@ -407,6 +477,21 @@ class DriftSafe(Contained):
                 break
             count += more
         return held, kept(found, problem.keys, held)
+
+    def _resting_problem(
+        self, start: State, found: ContactSet, impact: Assembly, interval: Interval, report: StepReport
+    ) -> tuple[RestingProblem, int]:
+        """What a resting solve starts from, and the number of contacts that free motion closes."""
+        rows, h, pull = impact.rows, interval.h, self.pull
+        problem = RestingProblem.empty(rows, impact.velocity.shape)
+        if self.world.joints is not None:
+            problem, pull = problem._replace(falling=impact.whitened(fallen(self.world, start, h))), self.none
+        elif (given := accelerations(self.world, start)) is not None:
+            falling = impact.whitened(start.velocity + h * given)
+            problem, pull = problem._replace(falling=falling), self.none
+        limits, of_contacts = (self.wait, self.margin, *self.counts), (found.table, impact.restitution)
+        count = int(state_problem(rows, interval, *of_contacts, pull, report.warm_start, limits, problem))
+        return problem, count
 
     # ---- remaining overlap
 
@@ -436,7 +521,9 @@ class DriftSafe(Contained):
             if end is last:  # no energy
                 break
             # Bodies that this removal has parted have exchanged energy: what one has lost is not there to be spent.
-            earlier = ContactSet(np.concatenate([earlier.table, found.table]), found.dimension)
+            # Contacts of an impact schedule have columns for images; islands need bodies alone.
+            tables = [earlier.table[:, :WIDTH], found.table[:, :WIDTH]]
+            earlier = ContactSet(np.concatenate(tables), found.dimension)
         return end
 
 

@@ -19,17 +19,21 @@ from ..geometry import rotations
 from ..kernels import kernel
 from ..mechanism import (
     Linearization,
+    add_reactions,
     allowed,
     eliminate,
     geometry_of,
     joint_errors,
+    joint_speeds,
     linearize,
     prescribed_speeds,
 )
+from ..solvers.contact import Accuracy, are_solved
+from ..solvers.contact_island import CONE, Problem, common_size, layout
 from ..solvers.rows import Floats, Rows
 from ..world import State, World
 from .drives import put_drives, put_springs
-from .resting import Held, Interval, body_shares
+from .resting import Held, Interval, RestingProblem, body_shares
 from .rotation import rotate_body
 
 JOINT_ITERATIONS = 60  # Newton steps, each of which shortens the error in proportion to the rotation in a step
@@ -41,6 +45,7 @@ JOINT_PARTS = 4
 # Near singular configurations of fast loops this is too few: a motion that gains more than LARGEST_GAIN of its kinetic
 # energy is made again of FINE_PARTS, and what it gains then is taken from the velocities.
 LARGEST_GAIN, FINE_PARTS = 2e-4, 32
+REST_ROUNDING = 2e-12  # whitened velocity, or its change in a step, relative to the change by gravity, that is rounding
 RESTORING_STEPS = 20  # Newton steps of the correction of positions
 SINGULAR_STEPS = 40  # the same where joints are singular and they converge slowly
 SINGULAR_ERROR = 1e-9  # error of joints there, in units of the length scale, that is accepted
@@ -365,6 +370,76 @@ def _pushed(joints, at, y, b, x):
         side = 0 if joints.body[j, 0] == b else 1
         for c in range(len(x)):
             x[c] += at.val[j, side, c] * y[j]
+
+
+# ---- mechanisms at rest
+
+
+def still(
+    world: World, start: State, contacts: Rows, problem: RestingProblem, interval: Interval, accuracy: Accuracy
+) -> tuple[bool, Held | None]:
+    """Whether the warm start holds direct contacts at rest, and the answer; None where no impulse is needed.
+
+    Rows on the motions that joints allow are not needed for that: velocities after the impulses follow from one
+    elimination. These rows are most of the work of a step in which nothing moves. Velocities that change by rounding
+    stay as they are: added up from step to step, the rounding would soon be more than the tolerance. Velocities that
+    are rounding themselves become zero.
+    """
+    assert world.joints is not None
+    rows, velocity, z = common_size(contacts._replace(base=problem.base), problem.falling, problem.start)
+    if velocity is not problem.falling:
+        return False, None
+    lay, asked = layout(*rows.val.shape[1:], rows.tangents), accuracy._replace(enough=max(accuracy[:2]))
+    parts = (rows.body, rows.val, rows.base, rows.bound, z)
+    closes, good, some, impulse, after, residual = still_impulses(
+        lay, world.joints.rows, linearized(world, start), parts, problem, interval.velocity, asked
+    )
+    if not closes or not good:
+        return not closes, None
+    work = 2.0 * rows.val.size
+    return True, Held(some, problem.falling, impulse[:, : problem.start.shape[1]], after, residual, 0, work)
+
+
+@kernel
+def still_impulses(lay, joints, at, parts, problem, before, accuracy):
+    """Whether a contact closes, whether the warm start holds all at the velocities `before`, and the parts of `Held`.
+
+    `parts` are bodies, rows, constant speeds and bounds of friction of all contacts, and the warm start (m, r).
+    """
+    (body, val, base, bound, z), falling = parts, problem.falling
+    some, count, closes = np.empty(len(z), np.int64), 0, False
+    change, impulse = np.zeros_like(falling), np.zeros_like(z)
+    for i in range(len(z)):
+        if not problem.closing[i]:
+            continue
+        some[count] = i
+        count += 1
+        speed = base[i, 0]
+        for side in range(2):
+            b = body[i, side]
+            for c in range(val.shape[3] if b >= 0 else 0):
+                speed += val[i, side, 0, c] * falling[b, c]
+                for row in range(z.shape[1]):
+                    change[b, c] += val[i, side, row, c] * z[i, row]
+        closes = closes or speed < 0.0
+    y = joint_speeds(joints, at.val, change, np.zeros(len(joints.kind)))
+    eliminate(joints, at.lower, 0, len(y), y)
+    add_reactions(joints, at.val, -y, change)
+    changed = fall = fastest = 0.0
+    for b in range(len(falling)):
+        for c in range(falling.shape[1]):
+            changed = max(changed, abs(falling[b, c] + change[b, c] - before[b, c]))
+            fall = max(fall, abs(falling[b, c] - before[b, c]))
+            fastest = max(fastest, abs(before[b, c]))
+    if not closes or changed > REST_ROUNDING * fall:
+        return closes, False, some[:count], impulse, before, 0.0
+    if 0.0 < fastest <= REST_ROUNDING * fall:
+        before = np.zeros_like(before)
+    of_contacts = Problem(body, val, base, bound, np.zeros(len(z)))
+    good, kept, residual = are_solved(lay, of_contacts, some[:count], before, z, CONE, accuracy)
+    for p in range(count):
+        impulse[some[p]] = kept[p]
+    return closes, good, some[:count], impulse, before, residual
 
 
 # ---- motion of held mechanisms

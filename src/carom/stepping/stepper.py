@@ -26,7 +26,7 @@ from ..contact.detector import Detector
 from ..errors import ProblemError
 from ..kernels import kernel
 from ..laws.inelastic import inelastic
-from ..problem.assemble import Assembly, assemble
+from ..problem.assemble import Assembly, assemble_contacts, through_joints
 from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, Contacts, Impulses, worse
 from ..problem.patches import patch_shares
 from ..resolve.impulses import resolve
@@ -174,11 +174,24 @@ class Stepper:
 
     def assemble(self, state: State, found: ContactSet, step: float, report: StepReport) -> Assembly:
         """The impact of the contacts `found`; boundaries move at their mean velocity in the coming time `step`."""
-        world = self.world
-        moving = boundaries_at(world, state.time, step)[0] if world.moving_boundaries else world.boundaries
-        impact = assemble(world, state, found, moving)
+        impact = self.assemble_contacts(state, found, step, report)
+        return self.through_joints(impact, state, found, step, report) if impact.direct else impact
+
+    def through_joints(
+        self, impact: Assembly, state: State, found: ContactSet, step: float, report: StepReport
+    ) -> Assembly:
+        """Direct contacts as rows on the motions that joints allow."""
+        impact = through_joints(impact, state)
         if impact.jammed is not None:
             _note_jammed(impact.jammed, found, step, report)
+        report.clock.lap("assemble")
+        return impact
+
+    def assemble_contacts(self, state: State, found: ContactSet, step: float, report: StepReport) -> Assembly:
+        """As `assemble`, with direct rows in a world with joints."""
+        world = self.world
+        moving = boundaries_at(world, state.time, step)[0] if world.moving_boundaries else world.boundaries
+        impact = assemble_contacts(world, state, found, moving)
         if getattr(self.response.law, "patch_weights", False):
             impact = replace(
                 impact, weights=patch_shares(np.stack([found.first, found.second], axis=1), found.point, found.normal)

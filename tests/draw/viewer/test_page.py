@@ -118,6 +118,30 @@ def test_the_list_of_impacts_jumps_to_the_frame_after_one(tmp_path):
         assert panel.impacts.value == label and time in run_times(path)
 
 
+def test_flashes_are_the_impacts_since_the_frame_before(tmp_path):
+    """Each impact flashes in one frame, at any frame rate, and rest does not."""
+    import carom
+    from carom.draw.viewer.contacts import impact_points
+
+    path = tmp_path / "run.h5"
+    carom.simulate("newtons_cradle", duration=2.0, frame_rate=7, output=path).close()
+    with carom.Trajectory(path) as run:
+        points = [impact_points(run, k) for k in range(len(run))]
+        count, frame = len(run.events.impacts), int(np.argmax([len(p) for p in points]))
+        assert sum(len(p) for p in points) == count > 0 and len(points[0]) == 0
+    with viewing([path], port=0, play=False) as viewer:
+        page = viewer.page
+        clouds = page._stages[0]._marks._clouds
+        assert page.panel.flashes and not clouds
+        page.player.seek(run_times(path)[frame])
+        page._wake.set()
+        until(lambda: "impacts" in clouds)
+        assert len(clouds["impacts"].points) == len(points[frame])
+        page.panel.flashes = False
+        page._wake.set()
+        until(lambda: not clouds)
+
+
 def run_times(path) -> list[float]:
     import carom
 

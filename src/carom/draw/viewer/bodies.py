@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ...geometry import rotations
 from ...solvers.rows import Floats, Ints
 from ...trajectory import Trajectory
-from ...world import DISC, SPHERE, Shapes3D
+from ...world import Shapes3D
 from .. import meshes
+from ..drawables import COLUMNS, UNTURNED, Drawable, drawables_2d, drawables_3d
 from ..meshes import Mesh
 from ..raycast.visible import enclosing, placed_parts
 from . import tone
@@ -71,21 +72,18 @@ def batches_of(run: Trajectory) -> list[Batch]:
 
 
 def _batches_2d(run: Trajectory) -> Iterator[Batch]:
-    geometry = run.geometry
-    kind, radius, pointer, vertex = (geometry[name] for name in ("kind", "radius", "vertex_ptr", "vertex"))
     turns = run.count <= MARKED and _turns(run)
-    discs = np.flatnonzero(kind == DISC)
-    if len(discs) > POINTS:
-        yield from _points(discs, radius[discs], 2)
-    elif len(discs):
-        segments = 72 if len(discs) <= 500 else 40 if len(discs) <= 4_000 else 20
-        yield Batch(meshes.disc(segments, turns), discs, radius[discs], turns=turns)
-    shapes: dict[bytes, list[int]] = {}
-    for i in np.flatnonzero(kind != DISC).tolist():
-        shapes.setdefault(vertex[pointer[i] : pointer[i + 1]].tobytes(), []).append(i)
-    for key, bodies in shapes.items():
-        corners = np.frombuffer(key, dtype=vertex.dtype).reshape(-1, 2)
-        yield Batch(meshes.coin(corners), np.array(bodies))
+    for found in drawables_2d(*(run.geometry[name] for name in COLUMNS)):
+        if found.corners is not None:
+            yield Batch(meshes.coin(found.corners), found.body)
+            continue
+        assert found.radius is not None
+        count = len(found.body)
+        if count > POINTS:
+            yield from _points(found.body, found.radius, 2)
+        else:
+            segments = 72 if count <= 500 else 40 if count <= 4_000 else 20
+            yield Batch(meshes.disc(segments, turns), found.body, found.radius, turns=turns)
 
 
 def _turns(run: Trajectory) -> bool:
@@ -110,47 +108,39 @@ def _points(bodies: Ints, radius: Floats, dimension: int) -> Iterator[Batch]:
 
 def _batches_3d(run: Trajectory) -> Iterator[Batch]:
     shapes: Shapes3D = run.world.shapes_3d
-    body = np.repeat(np.arange(run.count), np.diff(shapes.part_ptr))
     glass = np.zeros(run.count, bool)
     if run.count <= MARKED:
         state = run.frame(0)
         glass[enclosing(shapes, state, placed_parts(shapes, state))] = True
     for hollow in (False, True):
-        part = np.flatnonzero(glass[body] == hollow)
-        balls = part[shapes.kind[shapes.shape[part]] == SPHERE]
-        if len(balls):
-            yield from _balls(run, shapes, body, balls, hollow)
-        others = part[shapes.kind[shapes.shape[part]] != SPHERE]
-        for index in np.unique(shapes.shape[others]).tolist():
-            chosen = others[shapes.shape[others] == index]
-            mesh = meshes.shape_mesh(run.world, run.scene, index)
-            yield Batch(mesh, body[chosen], None, *_within(shapes, chosen), True, hollow)
+        for found in drawables_3d(shapes, glass == hollow):
+            if found.radius is not None:
+                yield from _balls(run, found, hollow)
+            else:
+                mesh = meshes.shape_mesh(run.world, run.scene, found.shape)
+                yield Batch(mesh, found.body, None, *_within(found), True, hollow)
 
 
 _BATCHES = {2: _batches_2d, 3: _batches_3d}
 
 
-def _balls(run: Trajectory, shapes: Shapes3D, body: Ints, part: Ints, glass: bool) -> Iterator[Batch]:
-    radius = shapes.size[shapes.shape[part], 0]
-    place, turn = _within(shapes, part)
-    if len(part) > POINTS and place is None:
-        yield from _points(body[part], radius, 3)
+def _balls(run: Trajectory, found: Drawable, glass: bool) -> Iterator[Batch]:
+    radius, count = found.radius, len(found.body)
+    assert radius is not None
+    place, turn = _within(found)
+    if count > POINTS and place is None:
+        yield from _points(found.body, radius, 3)
         return
-    level = 4 if len(part) <= 60 else 3 if len(part) <= 800 else 2 if len(part) <= 6_000 else 1
-    yield Batch(meshes.sphere(level), body[part], radius, place, turn, False, glass)
-    if len(part) <= BELTED and place is None and not glass and run.world.turns:
-        yield Batch(meshes.belt(), body[part], radius, turns=True, belt=True)
+    level = 4 if count <= 60 else 3 if count <= 800 else 2 if count <= 6_000 else 1
+    yield Batch(meshes.sphere(level), found.body, radius, place, turn, False, glass)
+    if count <= BELTED and place is None and not glass and run.world.turns:
+        yield Batch(meshes.belt(), found.body, radius, turns=True, belt=True)
 
 
-def _within(shapes: Shapes3D, part: Ints) -> tuple[Floats | None, Floats | None]:
+def _within(found: Drawable) -> tuple[Floats | None, Floats | None]:
     """Positions and rotations of parts in their bodies; None where all are zero."""
-    place, turn = shapes.place[part], shapes.turn[part]
-    at = None if not place.any() else place
-    if np.array_equal(turn, np.broadcast_to(np.eye(3), turn.shape)):
-        return at, None
-    from ...geometry.rotations import quaternion_of
-
-    return at, np.array([quaternion_of(m) for m in turn])
+    at = found.place if found.place.any() else None
+    return at, found.turn if (found.turn != UNTURNED).any() else None
 
 
 # ---- scene nodes

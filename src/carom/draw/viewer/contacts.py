@@ -1,4 +1,4 @@
-"""Contact points and impulses of a frame on the page, as dots and arrows."""
+"""Contact points, impacts and impulses of a frame on the page, as dots, flashes and arrows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...solvers.rows import Floats
+from ...stepping.events import IMPACT
 from ...stepping.report import ContactImpulses
 from ...trajectory import Trajectory
 from ..colors import TOUCHING
@@ -14,7 +15,8 @@ from ..marks import impulse_vectors
 from . import tone
 from .layout import SIZE, Layout, in_3d
 
-MOST = 3_000  # largest number of dots and of arrows; the largest impulses are kept
+MOST = 3_000  # largest number of dots, flashes and arrows; the largest impulses are kept
+FLASH = (255, 196, 0)
 DOT, ARROW = (20, 24, 32), np.array([[196, 44, 44]], np.uint8)
 SAMPLES = 40  # frames from which the scale of arrows is taken
 QUANTILE = 0.9  # of the impulses of a run, which is the typical impulse
@@ -35,6 +37,15 @@ def contact_points(run: Trajectory, index: int) -> Floats:
     return np.asarray(find_contacts(world, state, state, TOUCHING * world.length_scale).point)
 
 
+def impact_points(run: Trajectory, index: int) -> Floats:
+    """Points (m, D) of the impacts since the frame before, the strongest first."""
+    if index == 0 or run.events is None:
+        return np.zeros((0, run.dimension))
+    kind, step = (np.asarray(run.events[name]) for name in ("kind", "step"))
+    found = run.events[(kind == IMPACT) & (step > run.step[index - 1]) & (step <= run.step[index])]
+    return np.asarray(found["point"])[np.argsort(-np.linalg.norm(found.impulse, axis=1), kind="stable")]
+
+
 def typical_impulse(run: Trajectory) -> float:
     """The QUANTILE of the impulses over a sample of the frames; 0 if there are none."""
     sizes = []
@@ -48,34 +59,35 @@ def typical_impulse(run: Trajectory) -> float:
 
 
 class ContactMarks:
-    """The scene nodes of the dots and arrows of one run."""
+    """The scene nodes of the dots, flashes and arrows of one run."""
 
     def __init__(self, server: Any, name: str, run: Trajectory, layout: Layout, number: int) -> None:
         self._server, self._name, self._layout, self._number = server, name, layout, number
         self._radius = min(layout.scale * float(np.median(run.geometry["radius"])), LARGEST)
         self._typical: float | None = None
-        self._dots: Any = None
+        self._clouds: dict[str, Any] = {}  # handles of dots and flashes
         self._arrows: Any = None
 
     def show_dots(self, run: Trajectory, index: int | None) -> None:
         """The contact points of a frame; None removes them."""
-        points = np.zeros((0, run.dimension)) if index is None else contact_points(run, index)[:MOST]
-        place = self._layout.placed(points, self._number, self._lift(run)).astype(np.float32)
+        points = np.zeros((0, run.dimension)) if index is None else contact_points(run, index)
+        self._show_cloud("contacts", run, points, {"colors": DOT, "point_size": 0.16 * self._radius})
+
+    def show_flashes(self, run: Trajectory, index: int | None) -> None:
+        """The impacts since the frame before; None removes them."""
+        points = np.zeros((0, run.dimension)) if index is None else impact_points(run, index)
+        look = {"colors": FLASH, "point_size": 0.7 * self._radius, "point_shape": "sparkle"}
+        self._show_cloud("impacts", run, points, look)
+
+    def _show_cloud(self, name: str, run: Trajectory, points: Floats, look: dict[str, Any]) -> None:
+        place = self._layout.placed(points[:MOST], self._number, self._lift(run)).astype(np.float32)
         if not len(place):
-            _remove(self._dots)
-            self._dots = None
-        elif self._dots is None:
-            self._dots = self._server.scene.add_point_cloud(
-                f"{self._name}/contacts",
-                place,
-                DOT,
-                point_size=0.16 * self._radius,
-                point_shape="circle",
-                point_shading="flat",
-                precision="float32",
-            )
+            _remove(self._clouds.pop(name, None))
+        elif name in self._clouds:
+            self._clouds[name].points = place
         else:
-            self._dots.points = place
+            style = {"point_shape": "circle", "point_shading": "flat", "precision": "float32"} | look
+            self._clouds[name] = self._server.scene.add_point_cloud(f"{self._name}/{name}", place, **style)
 
     def show_arrows(self, run: Trajectory, index: int | None) -> None:
         """The impulses of the step that led to a frame; None removes them."""

@@ -56,7 +56,7 @@ class Page:
         server.scene.on_click()(self._clicked)
         self._quantity = self._painted = ""  # the quantity that the panel requests, and the one that colors show
         self._lacking: str | None = None  # the reason why they differ
-        self._marks = (False, False)
+        self._marks = (False, False, False)
         self._draw_plots()
         self._update()
         if play or self.live:
@@ -151,7 +151,7 @@ class Page:
             self._server.scene.reset()
             self._build(layout)
             self._cameras.use(layout)
-            self._marks = (False, False)
+            self._marks = (False, False, False)
         self._quantity = ""
 
     def _update(self) -> None:
@@ -160,10 +160,10 @@ class Page:
         panel, player = self.panel, self.player
         if panel.quantity != self._quantity:
             self._repaint(panel.quantity)
-        if (panel.dots, panel.arrows) != self._marks:
-            self._marks = (panel.dots, panel.arrows)
+        if (panel.dots, panel.arrows, panel.flashes) != self._marks:
+            self._marks = (panel.dots, panel.arrows, panel.flashes)
             for stage in self._stages:
-                stage.dots, stage.arrows, stage.shown = panel.dots, panel.arrows, -1
+                stage.dots, stage.arrows, stage.flashes, stage.shown = *self._marks, -1
         now = player.shown
         with self._server.atomic():
             changed = [stage.show(now) for stage in self._stages]

@@ -36,7 +36,7 @@ class Panel:
         self.save_picture: Callable[[Any], None] = lambda client: None
         self.quantity = usual_quantity(runs[0])
         self._told = player.start  # the time that the slider was last set to
-        self.dots = self.arrows = False
+        self.dots = self.arrows = self.flashes = False
         self._heading = self._gui.add_html(heading(runs))
         self._state = self._gui.add_html("")
         self._body = self._gui.add_html("")
@@ -163,6 +163,8 @@ class Panel:
         recorded = all(run.settings.impulses or run.settings.events != "none" for run in runs)
         hint = None if recorded else "not recorded: the run has no events"
         dots = self._gui.add_checkbox("Contact points", False)
+        self.flashes = recorded
+        flashes = self._gui.add_checkbox("Flashes of impacts", recorded, disabled=not recorded, hint=hint)
         arrows = self._gui.add_checkbox("Impulses", False, disabled=not recorded, hint=hint)
         since = "since the frame before"
         steps = "; ".join(dict.fromkeys(run.settings.recorded_impulses or since for run in runs))
@@ -173,6 +175,11 @@ class Panel:
         @dots.on_update
         def _(event: Any) -> None:
             self.dots = bool(event.target.value)
+            self._changed()
+
+        @flashes.on_update
+        def _(event: Any) -> None:
+            self.flashes = bool(event.target.value)
             self._changed()
 
         @arrows.on_update

@@ -30,7 +30,7 @@ class Stage:
         self._marks = ContactMarks(server, name, run, layout, number)
         self._joints = JointLines(server, name, run, layout, number)
         self.coloring = Coloring.of(run, "body")
-        self.dots = self.arrows = False
+        self.dots = self.arrows = self.flashes = False
         self._dotted = False
         if title is not None:
             server.scene.add_label(
@@ -71,6 +71,7 @@ class Stage:
         if self.dots or self._dotted:
             self._marks.show_dots(run, index if self.dots else None)
             self._dotted = self.dots
+        self._marks.show_flashes(run, index if self.flashes else None)
         self._marks.show_arrows(run, index if self.arrows else None)
 
 

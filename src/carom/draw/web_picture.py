@@ -1,4 +1,4 @@
-"""Primitives of a run as JSON for the play page: shapes of bodies, boundaries, and what to show of them.
+"""Primitives of a run as JSON for the play page and exported pages: shapes of bodies, boundaries, what is shown.
 
 The page moves bodies and boundaries by the poses of each frame.
 """
@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from ..contact.boundaries import boundaries_at
-from ..draw.camera import looking_at, upward
-from ..draw.framing import MARGIN, extent_2d, extent_3d, free_or_all, visible_places
-from ..draw.meshes import body_mesh
-from ..draw.raycast.visible import enclosing, placed_parts
-from ..draw.world2d import Outline, outlines
-from ..draw.world3d import edges
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from ..world import DISC, PLANE, SPHERE, World
+from ..world import PLANE, SPHERE, World
+from .camera import looking_at, upward
+from .drawables import COLUMNS, drawables_2d
+from .framing import MARGIN, extent_2d, extent_3d, free_or_all, visible_places
+from .meshes import body_mesh
+from .raycast.visible import enclosing, placed_parts
+from .world2d import Outline, outlines
+from .world3d import edges
 
 FRAMES_2D, FRAMES_3D = 80, 5  # frames of each run that determine what is shown
 BEYOND = 4.0  # boundaries extend beyond the shown rectangle by this many times its size: windows may be wider
@@ -41,10 +42,10 @@ def _picture_2d(runs: Sequence[Trajectory]) -> dict[str, Any]:
     """Discs have `corners` null; `box` is (left, right, bottom, top)."""
     world = runs[0].world
     shapes, free, periodic = world.shapes, free_or_all(world.free), world.periodic
-    corners = [
-        None if kind == DISC else shapes.vertex[shapes.vertex_ptr[i] : shapes.vertex_ptr[i + 1]].tolist()
-        for i, kind in enumerate(shapes.kind)
-    ]
+    corners: list[Any] = [None] * world.count
+    for found in drawables_2d(*shapes[: len(COLUMNS)]):
+        for body in found.body.tolist() if found.corners is not None else ():
+            corners[body] = None if found.corners is None else found.corners.tolist()
     places = np.concatenate([visible_places([run.frame(k) for k in _chosen(run, FRAMES_2D)]) for run in runs])[:, free]
     extent = extent_2d(places, shapes.radius[free], [world.boundaries], periodic)
     edge = MARGIN * float(extent.size.max())
