@@ -332,8 +332,8 @@ class DriftSafe(Contained):
         answer = self._still(ahead, impact, report) if impact.direct else None
         if impact.direct and answer is None:
             impact = self.through_joints(impact, start, ahead.found, ahead.h, report)
-        elif answer is not None and self._stays(answer[2]):
-            return self._at_rest(self._rest(ahead, answer[2], warm_start, report), start, report)
+        elif answer is not None and (last := answer[2]) is not None and not last.velocity.any():  # all bodies stay
+            return self._at_rest(self._rest(ahead, last, warm_start, report), start, report)
         found, interval, held = self._hold(ahead, impact, report) if answer is None else answer
         force = None
         if held is not None:
@@ -371,10 +371,6 @@ class DriftSafe(Contained):
             report.clock.count(held.work)
         report.warm_start = kept(found, problem.keys, held)
         return found, interval, held
-
-    def _stays(self, held: Held | None) -> bool:
-        """Whether the answer of a resting solve leaves all bodies where they are."""
-        return held is not None and not held.velocity.any()
 
     def _rest(self, ahead: Ahead, held: Held, warm_start: WarmStart, report: StepReport) -> Rest:
         """A step in which all bodies stay. It is kept where the next one is the same: if it began at rest as well, with
