@@ -250,8 +250,8 @@ def support(world: World, state: State, body: int, direction: np.ndarray) -> flo
 def test_normals_are_unit_vectors_from_first_to_second(pair, seeds):
     """Along its normal the second body moves away; and of convex bodies no point is nearer than the gap says.
 
-    Where a sharp edge of a mesh crosses a sharp rim, their gap is known to half of the spacing of the mesh's points:
-    one cone was 0.014 deep between two of them, at a gap of 0.005. So the way from meshes is that spacing.
+    Where a sharp edge of a mesh crosses a sharp rim, contacts can miss overlap of up to half of the spacing of the
+    mesh's points, it seems: one cone was 0.014 deep at a reported gap of 0.005. So the way from meshes is that spacing.
     """
     for seed in seeds:
         world, _, after = touching(Throw(pair, seed, True))
