@@ -94,8 +94,8 @@ def _engine(found: Resumed, path: str) -> Engine:
         raise ProblemError(path, found.settings.stepper, f"a stepper that is registered: {', '.join(STEPPERS)}")
     world = build(found.scene, check_overlap=False)[0]
     with reading(Path(path)):
-        engine: Engine = importlib.import_module(home).restored(world, found.settings, found.memory)
-    return engine
+        other: Engine = importlib.import_module(home).restored(world, found.settings, found.memory)
+    return other
 
 
 # ---- another run

@@ -43,9 +43,10 @@ def _picture_2d(runs: Sequence[Trajectory]) -> dict[str, Any]:
     world = runs[0].world
     shapes, free, periodic = world.shapes, free_or_all(world.free), world.periodic
     corners: list[Any] = [None] * world.count
-    for found in drawables_2d(*shapes[: len(COLUMNS)]):
-        for body in found.body.tolist() if found.corners is not None else ():
-            corners[body] = None if found.corners is None else found.corners.tolist()
+    for shape in drawables_2d(*(getattr(shapes, name) for name in COLUMNS)):
+        if shape.corners is not None:
+            for body in shape.body.tolist():
+                corners[body] = shape.corners.tolist()
     places = np.concatenate([visible_places([run.frame(k) for k in _chosen(run, FRAMES_2D)]) for run in runs])[:, free]
     extent = extent_2d(places, shapes.radius[free], [world.boundaries], periodic)
     edge = MARGIN * float(extent.size.max())

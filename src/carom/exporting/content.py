@@ -178,10 +178,11 @@ def _instances(mesh: Mesh, body: Ints, scale: Floats | None = None, mark: bool =
 def _shapes_2d(run: Trajectory) -> Iterator[_Instances]:
     half = THICKNESS * float(np.median(run.geometry["radius"]))
     for found in drawables_2d(*(run.geometry[name] for name in COLUMNS)):
-        if found.corners is not None:
+        radius, count = found.radius, len(found.body)
+        if radius is None:
+            assert found.corners is not None
             yield _instances(prism(found.corners, half), found.body)
             continue
-        radius, count = found.radius, len(found.body)
         segments = 64 if count <= 500 else 32 if count <= 5_000 else 16
         angle = 2.0 * np.pi * np.arange(segments) / segments
         ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
