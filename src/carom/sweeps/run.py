@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -37,25 +37,32 @@ def sweep(
     scene: Any,
     parameters: Mapping[str, Any] | None = None,
     *,
+    law: str | Sequence[str] | None = None,
+    law_options: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    measure: Any = ("energy_drift",),
+    mode: str = "grid",
+    samples: int | None = None,
+    seed: int = 0,
     out: str | PathLike[str] | None = None,
+    keep: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
     progress: Tell | None = None,
-    **varied: Any,
 ) -> Results:
     """Runs all combinations and returns their measurements: one row per run.
 
-    All other arguments are those of `Plan`, with None for an empty table; `scene` may also be a `Plan`. Everything is
-    checked before the first run. `out` is the folder of the table; the same call again computes only what is missing
-    there. Without it the rows are only returned. `workers` is the number of processes, by default one per processor, 0
-    for this process; `scheduler` the address of a Dask scheduler, whose workers are used instead. A run that fails is a
+    The arguments up to `seed`, and `keep`, are described in `Plan`; `scene` may also be a `Plan`. Everything is checked
+    before the first run. `out` is the folder of the table; the same call again computes only what is missing there.
+    Without it the rows are only returned. `workers` is the number of processes, by default one per processor, 0 for
+    this process; `scheduler` the address of a Dask scheduler, whose workers are used instead. A run that fails is a
     row with its error. Ctrl-C raises KeyboardInterrupt after the table of the runs that are done has been written.
     """
     plan = scene
     if not isinstance(plan, Plan):
-        for name in ("law_options", "settings"):
-            varied[name] = varied.get(name) or {}
-        plan = Plan(scene, parameters or {}, **varied)
+        tables = parameters or {}, law, law_options or {}, settings or {}
+        plan = Plan(scene, *tables, seeds, measure, mode, samples, seed, keep)
     if progress is not None and not callable(progress):
         raise ProblemError("progress", progress, "a function of one Progress")
     if plan.keep and out is None:
