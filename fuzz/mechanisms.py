@@ -21,6 +21,7 @@ from .campaign import Campaign
 
 STEPS = 200
 GRAVITY, WIDTH = 9.81, 4.0
+WALK_TRIES = 10_000  # of one place: a place that exists is found in a few hundred
 JOINT_ERROR = 1e-9  # relative to the length scale, as in `carom check`
 ESCAPE = 1e-2  # distance of a center beyond a wall
 SLOW_LAWS = ("lzb", "etm")  # springs and small increments take long where many contacts touch
@@ -66,14 +67,19 @@ class MechanismsCampaign(Campaign):
 
     @staticmethod
     def _walk(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
-        """Centers, each half a unit from the one before and not near any other."""
-        place = [np.array([*(0.0,) * (dim - 1), 1.0 + rng.uniform(0.0, 2.0)])]
+        """Centers, each half a unit from the one before and not near any other. A walk in the plane may enclose its own
+        end: after WALK_TRIES without a place it begins again."""
+        place, tries = [np.array([*(0.0,) * (dim - 1), 1.0 + rng.uniform(0.0, 2.0)])], 0
         while len(place) < count:
+            tries += 1
+            if tries > WALK_TRIES:
+                place, tries = place[:1], 0
             away = rng.normal(size=dim)
             new = place[-1] + 0.5 * away / np.linalg.norm(away)
             near = min(np.linalg.norm(new - other) for other in place)
             if near > 0.45 and new[-1] > 0.5 and np.abs(new[:-1]).max() < WIDTH - 0.5:
                 place.append(new)
+                tries = 0
         return np.array(place)
 
     @staticmethod

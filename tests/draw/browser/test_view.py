@@ -105,7 +105,7 @@ def plane_page(shared_page, plane_run):
 
 
 def choose(page, label: str, option: str) -> None:
-    page.get_by_label(label).click()
+    page.get_by_label(label, exact=True).click()
     page.get_by_role("option", name=option, exact=True).click()
 
 

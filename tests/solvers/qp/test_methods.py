@@ -52,7 +52,7 @@ def dense(rows, c):
     g = packings.dense(rows)
     k = len(c)
     given, work, index = np.stack([c, 0.0 * c]), np.empty((k + DENSE_VECTORS, k)), np.empty((2, k), np.int64)
-    return given[1], solve_dense_in(g @ g.T, given, False, k, work, index) / np.abs(c).max()
+    return given[1], solve_dense_in(g @ g.T, given, False, k, work, index)[0] / np.abs(c).max()
 
 
 def sparse(rows, c):
@@ -151,6 +151,6 @@ def test_pivoting_ends_on_many_redundant_contacts():
     k = len(c)
     given = np.stack([c, np.zeros(k)])
     work, index = np.empty((k + DENSE_VECTORS, k)), np.empty((2, k), np.int64)
-    assert solve_dense_in(g @ g.T, given, False, k, work, index) <= 1e-12 * np.abs(c).max()
+    assert solve_dense_in(g @ g.T, given, False, k, work, index)[0] <= 1e-12 * np.abs(c).max()
     y, speeds = given[1], g @ (g.T @ given[1]) + c
     assert y.min() >= 0.0 and speeds.min() >= -1e-12 * np.abs(c).max() and abs(y @ speeds) <= 1e-12 * y.sum()
