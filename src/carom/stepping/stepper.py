@@ -318,7 +318,7 @@ def _without_gain(contacts: Contacts, normal: Floats, work: Floats) -> Floats:
     """
     label, allowed = contacts.island_labels(), WORK_ROUNDING * 0.5 * float((contacts.velocity**2).sum())
     gain, first = np.bincount(label, work), np.bincount(label, normal * contacts.speeds())
-    gaining = (gain > allowed) & (gain < -TAKEN_BACK * first)  # a larger gain is none of rounding
+    gaining = (gain > allowed) & (gain < -TAKEN_BACK * first)  # a larger gain is not one of rounding
     if not gaining.any():
         return normal
     share = np.ones(len(gain))
