@@ -7,6 +7,7 @@ seed s depends on (s, i) alone, so that two numbers reproduce it.
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -14,7 +15,26 @@ from typing import Any
 
 import numpy as np
 
+from carom.scene import Scene
+from carom.scene.file import save_scene
+
 GIBIBYTE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A scene, how it is simulated, and its number of bodies."""
+
+    scene: Scene
+    law: str
+    stepper: str
+    step: float
+    count: int
+
+    def save(self, folder: Path) -> None:
+        """Writes the scene as a file, and the rest as text."""
+        save_scene(self.scene, folder / "scene.toml", overwrite=True)
+        (folder / "case.txt").write_text(f"law {self.law}, stepper {self.stepper}, step {self.step!r}\n")
 
 
 class Campaign:

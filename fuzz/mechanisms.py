@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,12 @@ from carom import Simulation, laws
 from carom.analysis.checks import jointed_energy_bound
 from carom.errors import ProblemError
 from carom.scene import BallJoint, Bodies, Container, Hinge, Material, Pin, Rod, Rope, Scene, Slider, Spring, Weld
-from carom.scene.file import save_scene
 from carom.scene.joints import Joint
 from carom.scene.shapes import Box, Capsule, Disc, Rectangle, Sphere
 from carom.stepping.jointed import joint_error
 from carom.world import State
 
-from .campaign import Campaign
+from .campaign import Campaign, Simulated
 
 STEPS = 200
 GRAVITY, WIDTH = 9.81, 4.0
@@ -27,16 +25,6 @@ ESCAPE = 1e-2  # distance of a center beyond a wall
 SLOW_LAWS = ("lzb", "etm")  # springs and small increments take long where many contacts touch
 
 
-@dataclass(frozen=True)
-class Mechanism:
-    """A scene with joints, and how it is simulated."""
-
-    scene: Scene
-    law: str
-    stepper: str
-    step: float
-
-
 class MechanismsCampaign(Campaign):
     """Chains, trees and closed loops of 2 to 12 bodies with all kinds of joints, which fall into a box."""
 
@@ -44,7 +32,7 @@ class MechanismsCampaign(Campaign):
     quick = 4
     limit_seconds = 60.0
 
-    def case(self, rng: np.random.Generator) -> Mechanism:
+    def case(self, rng: np.random.Generator) -> Simulated:
         dim = int(rng.integers(2, 4))
         known = [name for name, made in laws.every() if "KIN" in made.claims and name not in ("none", *SLOW_LAWS)]
         count = int(rng.integers(2, 13))
@@ -63,7 +51,7 @@ class MechanismsCampaign(Campaign):
             materials={"default": material},
         )  # fmt: skip
         stepper = str(rng.choice(["drift_safe", "drift_safe", "synchronous", "time_of_impact"]))
-        return Mechanism(scene, str(rng.choice(known)), stepper, float(rng.choice([0.002, 0.004, 0.008])))
+        return Simulated(scene, str(rng.choice(known)), stepper, float(rng.choice([0.002, 0.004, 0.008])), count)
 
     @staticmethod
     def _walk(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
@@ -115,14 +103,13 @@ class MechanismsCampaign(Campaign):
             return Pin(pair, point, limits, e)
         return BallJoint(pair, point) if kind == "ball" else Hinge(pair, point, axis, limits, e)
 
-    def group(self, case: Mechanism) -> str:
+    def group(self, case: Simulated) -> str:
         return f"{case.stepper}, {len(case.scene.gravity)}D"
 
-    def save(self, case: Mechanism, folder: Path) -> None:
-        save_scene(case.scene, folder / "scene.toml")
-        (folder / "case.txt").write_text(f"law {case.law}, stepper {case.stepper}, step {case.step!r}\n")
+    def save(self, case: Simulated, folder: Path) -> None:
+        case.save(folder)
 
-    def check(self, case: Mechanism, folder: Path) -> str | None:
+    def check(self, case: Simulated, folder: Path) -> str | None:
         sim = Simulation(case.scene, case.law, stepper=case.stepper, step=case.step)
         energies, fastest = [_energy(sim)], 0.0
         for _ in range(STEPS):
@@ -146,7 +133,7 @@ class MechanismsCampaign(Campaign):
         return None if rise <= bound else f"energy: rose by {rise / kinetic.max():.2e} of the largest kinetic energy"
 
 
-def _beyond(case: Mechanism, state: State) -> np.ndarray:
+def _beyond(case: Simulated, state: State) -> np.ndarray:
     """Distances (n,) of centers beyond a wall.
 
     `synchronous` resolves the contacts of the motion before the impact alone: a body that another contact of the same

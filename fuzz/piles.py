@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
@@ -12,11 +11,10 @@ from carom import Simulation, laws
 from carom.errors import ProblemError
 from carom.problem.contacts import RESOLVED
 from carom.scene import Bodies, Container, Material, Scene
-from carom.scene.file import save_scene
 from carom.scene.shapes import Box, Disc, Rectangle, Shape, Sphere
 from carom.stepping.report import STATUSES
 
-from .campaign import Campaign
+from .campaign import Campaign, Simulated
 
 GAIN = 1e-12  # rise of the total energy in a step, relative to the largest kinetic energy of the run
 ROUNDING = 8.0 * np.finfo(float).eps  # of the total energy, relative to the sum of the potential energies of the bodies
@@ -27,16 +25,6 @@ STEP_SECONDS, SMALL_PILE = 2.0, 50  # CPU time of a step, with compiled kernels,
 GRAVITY = 9.81
 
 
-@dataclass(frozen=True)
-class Pile:
-    """Bodies that fall on each other in a box, and how they are simulated."""
-
-    scene: Scene
-    law: str
-    step: float
-    count: int
-
-
 class Piles(Campaign):
     """Sizes up to 1 : 10, masses up to 1 : 10,000, in 2D and 3D, under the laws that claim KIN."""
 
@@ -44,7 +32,7 @@ class Piles(Campaign):
     quick = 10
     limit_seconds = 30.0
 
-    def case(self, rng: np.random.Generator) -> Pile:
+    def case(self, rng: np.random.Generator) -> Simulated:
         dimension = int(rng.integers(2, 4))
         law = str(rng.choice([name for name, made in laws.every() if "KIN" in made.claims and name != "none"]))
         most = MOST_BODIES_OF.get(law, MOST_BODIES)
@@ -64,7 +52,8 @@ class Piles(Campaign):
         box = Container((*lower, 0.0), (*upper, 2.0 * float(places[:, -1].max()) + 10.0))
         gravity = (*(0.0,) * (dimension - 1), -GRAVITY)
         scene = Scene("pile", groups, [box], gravity=gravity, materials={"default": material})
-        return Pile(scene, law, float(np.exp(rng.uniform(np.log(0.002), np.log(0.01)))), count)
+        step = float(np.exp(rng.uniform(np.log(0.002), np.log(0.01))))
+        return Simulated(scene, law, "drift_safe", step, count)
 
     @staticmethod
     def shape(rng: np.random.Generator, size: float, flat: bool, round_only: bool) -> Shape:
@@ -90,21 +79,20 @@ class Piles(Campaign):
             height += 2.02 * half
         return places, 0.5 * side * cell
 
-    def group(self, case: Pile) -> str:
+    def group(self, case: Simulated) -> str:
         return f"{case.law}, {len(case.scene.gravity)}D"
 
-    def save(self, case: Pile, folder: Path) -> None:
-        save_scene(case.scene, folder / "scene.toml", overwrite=True)
-        (folder / "case.txt").write_text(f"law {case.law}, step {case.step!r}\n")
+    def save(self, case: Simulated, folder: Path) -> None:
+        case.save(folder)
 
-    def check(self, case: Pile, folder: Path) -> str | None:
+    def check(self, case: Simulated, folder: Path) -> str | None:
         wrong = self.watched(case)
         # The first time kernels may have been compiled.
         return self.watched(case) if wrong is not None and wrong.startswith("slow") else wrong
 
-    def watched(self, case: Pile) -> str | None:
+    def watched(self, case: Simulated) -> str | None:
         """What is wrong with the run."""
-        sim = Simulation(case.scene, case.law, stepper="drift_safe", step=case.step)
+        sim = Simulation(case.scene, case.law, stepper=case.stepper, step=case.step)
         rows = [dict(sim.report)]
         for _ in range(STEPS):
             began = process_time()

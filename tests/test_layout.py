@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -255,3 +256,46 @@ def test_constants_of_the_pipeline_name_their_subject():
             if names:
                 wrong[str(path.relative_to(PACKAGE))] = names
     assert not wrong, f"numbers whose names do not say what they are of: {wrong}"
+
+
+# ---- parameters of functions
+
+MOST_PARAMETERS = 10
+DECLARED_BY = {  # functions that take keywords of a settings class by name, and that class
+    "problem.geometry.balls": ("problem.problem", "Given"),
+    "problem.problem.from_blocks": ("problem.problem", "Given"),
+    "problem.problem.from_matrices": ("problem.problem", "Given"),
+    "sweeps.run.sweep": ("sweeps.plan", "Plan"),
+}
+
+
+def parameters(source: str) -> dict[str, list[str]]:
+    """Parameters of public functions and methods but kernels, whose decorators are not those of Python, by name."""
+    found = {}
+    tree = ast.parse(source)
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+    for node in [*tree.body, *(inner for owner in classes for inner in owner.body)]:
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+            continue
+        if not any("kernel" in ast.unparse(d) or "overload" in ast.unparse(d) for d in node.decorator_list):
+            every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            found[node.name] = [a.arg for a in every if a.arg not in ("self", "cls")]
+    return found
+
+
+def test_functions_have_ten_parameters_at_most_besides_those_that_a_settings_class_declares():
+    assert parameters("def f(a, b, *, c): 0\n@kernel\ndef g(x): 0\nclass A:\n def h(self, d): 0") == {
+        "f": ["a", "b", "c"],
+        "h": ["d"],
+    }
+    wide = {}
+    for module, path in modules():
+        for function, names in parameters(path.read_text(encoding="utf-8")).items():
+            name = f"{module.removeprefix('carom.')}.{function}"
+            if len(names) > MOST_PARAMETERS and part_of(module) != "cli":
+                wide[name] = names
+    assert set(wide) == set(DECLARED_BY), "declare their keywords in one settings class, or shorten this table"
+    for name, (module, owner) in DECLARED_BY.items():
+        declared = set(getattr(importlib.import_module(f"carom.{module}"), owner).__annotations__)
+        own = [parameter for parameter in wide[name] if parameter not in declared]
+        assert len(own) <= MOST_PARAMETERS, f"{name} has {len(own)} parameters that {owner} does not declare: {own}"

@@ -26,6 +26,48 @@ def test_known_answers(entry):
         np.testing.assert_allclose(velocity, expected, rtol=0, atol=atol, err_msg=law)
 
 
+# Velocities after the impact of three equal balls with v = (va, 0, -1), by va. All contacts violate for va > 0, and one
+# iteration of gr is the Newton-law LCP. Those of qce were calculated independently of this library, to four decimals.
+TOGETHER = {0.25: (-0.75, -0.5, 0.5), 0.5: (-5 / 6, -1 / 3, 2 / 3), 0.75: (-11 / 12, -1 / 6, 5 / 6), 1.0: (-1, 0, 1)}
+THREE_BALLS = {
+    "gr": {0.0: (-1, 0, 0), **TOGETHER},
+    "lcp": {0.0: (-2 / 3, -2 / 3, 1 / 3), **TOGETHER},
+    "qce": {
+        0.0: (-1, 0, 0),
+        0.25: (-1.0137, 0.1208, 0.1429),
+        0.5: (-1.0458, 0.2125, 0.3333),
+        0.75: (-1.0736, 0.2236, 0.6000),
+        1.0: (-1, 0, 1),
+    },
+}
+
+
+@pytest.mark.parametrize(("law", "va"), [(law, va) for law, found in THREE_BALLS.items() for va in found])
+def test_three_balls(law, va):
+    velocity = carom.solve_impact(carom.ImpactProblem.chain([1, 1, 1], [va, 0, -1]), law).velocity
+    np.testing.assert_allclose(velocity, THREE_BALLS[law][va], atol=6e-5 if law == "qce" else 1e-12)
+
+
+CRADLE_ONE, CRADLE_TWO, UNEQUAL = ([1] * 5, [1, 0, 0, 0, 0]), ([1] * 5, [1, 1, 0, 0, 0]), ([1, 2, 1, 3], [1, 0, 0, -1])
+
+
+@pytest.mark.parametrize(
+    ("laws", "before", "after", "accuracy"),
+    [
+        (("gr", "qce"), CRADLE_ONE, [0, 0, 0, 0, 1], 1e-12),
+        (("gr", "qce"), CRADLE_TWO, [0, 0, 0, 1, 1], 1e-12),
+        (("gr", "qce"), UNEQUAL, [-1.18930, -0.99177, -0.16049, 0.44444], 6e-6),
+        (("lcp",), CRADLE_ONE, [-0.6, 0.4, 0.4, 0.4, 0.4], 1e-12),
+        (("lcp",), CRADLE_TWO, [-0.2, -0.2, 0.8, 0.8, 0.8], 1e-12),
+        (("lcp",), UNEQUAL, [-11 / 7, -4 / 7, -4 / 7, 3 / 7], 1e-12),
+    ],
+)
+def test_chains(laws, before, after, accuracy):
+    for law in laws:
+        velocity = carom.solve_impact(carom.ImpactProblem.chain(*before), law).velocity
+        np.testing.assert_allclose(velocity, after, atol=accuracy, err_msg=law)
+
+
 @pytest.mark.parametrize("digits", [1, 2, 3])
 @pytest.mark.parametrize("law", ["gauss_seidel", "gr", "qce"])
 def test_galperin_counts_the_digits_of_pi(law, digits):

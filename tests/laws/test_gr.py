@@ -12,33 +12,6 @@ from carom.solvers.qp.cone import solve_cone
 from carom.solvers.rows import taken
 from carom.solvers.thresholds import DENSE_QP_CONTACTS
 
-# Three equal balls with v = (va, 0, -1): all contacts violate for va > 0, and one iteration is the Newton-law LCP.
-THREE_BALLS = {
-    0.0: (-1, 0, 0),
-    0.25: (-0.75, -0.5, 0.5),
-    0.5: (-5 / 6, -1 / 3, 2 / 3),
-    0.75: (-11 / 12, -1 / 6, 5 / 6),
-    1.0: (-1, 0, 1),
-}
-
-
-@pytest.mark.parametrize("va", THREE_BALLS)
-def test_three_balls(va):
-    velocity = solve_impact(ImpactProblem.chain([1, 1, 1], [va, 0, -1]), "gr").velocity
-    np.testing.assert_allclose(velocity, THREE_BALLS[va], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("masses", "before", "after", "accuracy"),
-    [
-        ([1] * 5, [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], 1e-12),
-        ([1] * 5, [1, 1, 0, 0, 0], [0, 0, 0, 1, 1], 1e-12),
-        ([1, 2, 1, 3], [1, 0, 0, -1], [-1.18930, -0.99177, -0.16049, 0.44444], 6e-6),
-    ],
-)
-def test_chains(masses, before, after, accuracy):
-    np.testing.assert_allclose(solve_impact(ImpactProblem.chain(masses, before), "gr").velocity, after, atol=accuracy)
-
 
 def test_scisim_bernoulli_to_its_four_digits():
     entry = catalogue.entry("bernoulli_scisim")

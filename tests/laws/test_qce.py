@@ -9,33 +9,6 @@ from carom import ImpactProblem, catalogue, laws, solve_impact
 from carom.laws.qce import crossing
 from carom.testing import random_problem
 
-# Three equal balls with v = (va, 0, -1), calculated independently of this library, to four decimals.
-THREE_BALLS = {
-    0.0: (-1, 0, 0),
-    0.25: (-1.0137, 0.1208, 0.1429),
-    0.5: (-1.0458, 0.2125, 0.3333),
-    0.75: (-1.0736, 0.2236, 0.6000),
-    1.0: (-1, 0, 1),
-}
-
-
-@pytest.mark.parametrize("va", THREE_BALLS)
-def test_three_balls(va):
-    velocity = solve_impact(ImpactProblem.chain([1, 1, 1], [va, 0, -1]), "qce").velocity
-    np.testing.assert_allclose(velocity, THREE_BALLS[va], atol=6e-5)
-
-
-@pytest.mark.parametrize(
-    ("masses", "before", "after", "accuracy"),
-    [
-        ([1] * 5, [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], 1e-12),
-        ([1] * 5, [1, 1, 0, 0, 0], [0, 0, 0, 1, 1], 1e-12),
-        ([1, 2, 1, 3], [1, 0, 0, -1], [-1.18930, -0.99177, -0.16049, 0.44444], 6e-6),
-    ],
-)
-def test_chains(masses, before, after, accuracy):
-    np.testing.assert_allclose(solve_impact(ImpactProblem.chain(masses, before), "qce").velocity, after, atol=accuracy)
-
 
 @pytest.mark.parametrize(
     ("a", "b", "c", "expected"),
