@@ -113,7 +113,7 @@ def _build(scene: Scene) -> tuple[World, State]:
     names = list(scene.materials)
     pairs = _pair_coefficients(scene, names)
     rubs = any(pairs[name].any() for name in COEFFICIENTS if name != "restitution")
-    groups = [_Group(scene, given, k, names) for k, given in enumerate(scene.groups)]
+    groups = [_Checked(scene, given, k, names) for k, given in enumerate(scene.groups)]
     boundaries, boundary_material, boundary_motions = _boundaries(scene, names)
     shapes = _shapes_2d(groups) if dim == 2 else _shapes_3d(groups)
     position, velocity = np.concatenate([g.position for g in groups]), np.concatenate([g.velocity for g in groups])
@@ -186,7 +186,7 @@ def _check_jointed_stay(scene: Scene, world: World) -> None:
                 raise ProblemError(f"sinks[{i}].bodies", name, wanted)
 
 
-def _anything_turns(scene: Scene, groups: Sequence[_Group], rubs: bool) -> bool:
+def _anything_turns(scene: Scene, groups: Sequence[_Checked], rubs: bool) -> bool:
     """Whether spins can change: discs and spheres never do if nothing `rubs`, and need no components for spin."""
     if any(g.spin.any() for g in groups) or scene.joints:
         return True
@@ -197,7 +197,7 @@ def _anything_turns(scene: Scene, groups: Sequence[_Group], rubs: bool) -> bool:
     return any(g.free and g.rotates and (not g.round or rubs) for g in groups)
 
 
-def _motions(groups: Sequence[_Group]) -> list[tuple[Ints, Motion]]:
+def _motions(groups: Sequence[_Checked]) -> list[tuple[Ints, Motion]]:
     """The bodies that follow a motion, with it."""
     out, at = [], 0
     for g in groups:
@@ -308,8 +308,8 @@ def _coefficient(scene: Scene, path: str, key: str, value: Any) -> float:
 # ---- bodies
 
 
-class _Group:
-    """One group of n bodies as checked arrays."""
+class _Checked:
+    """The n bodies of one group as checked arrays."""
 
     mass: Floats  # (n,)
     inertia: Floats  # (n,), in 3D (n, 3) about the principal axes
@@ -434,7 +434,7 @@ class _Group:
         return numbers
 
 
-def _shapes_2d(groups: Sequence[_Group]) -> Shapes:
+def _shapes_2d(groups: Sequence[_Checked]) -> Shapes:
     """The shape table of discs and polygons. Sets the mass of the groups."""
     radius, inner, corners = [], [], []
     for g in groups:
@@ -471,7 +471,7 @@ def _known(dimension: int) -> str:
     return f"{', '.join(names)} or {last}"
 
 
-def _shapes_3d(groups: Sequence[_Group]) -> Shapes:
+def _shapes_3d(groups: Sequence[_Checked]) -> Shapes:
     """The shape table of solids. Sets the mass of the groups, and turns them to their principal axes."""
     declared = [(g.path, g.given.shape, g.count) for g in groups if isinstance(g.given.shape, Solid)]
     shapes, properties = make_shapes(declared)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from .contact.contact_set import ContactSet
 from .contact.detector import find_contacts
 from .errors import ProblemError
+from .scene.chance import random_orientations
 from .scene.changes import Sink, Source
-from .scene.generators import random_orientations
 from .scene.model import Scene
 from .solvers.rows import Floats, Ints
 from .stepping.events import APPEARANCE, ENERGY, NO_ROWS, REMOVAL, change_rows

@@ -12,8 +12,9 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
 from carom import ProblemError
+from carom.scene.checks import Where
 from carom.scene.file import parse_toml
-from carom.scene.generators import Outline, chain, grid, hex_grid, rack, ring, ring_radius, rings
+from carom.scene.generators import Chain, Grid, HexGrid, Outline, Rack, Ring
 from carom.scene.pour import Region, random_pour
 
 ROUND = 1e-12  # of a spacing: places are sums of a few products of numbers of size up to 1e3
@@ -49,29 +50,41 @@ def test_a_gap_is_kept():
         assert closest(np.asarray(group(text + "\nradius = 0.35").position)) == pytest.approx(1.5, abs=ROUND)
 
 
+def places(generator, radius=(1.0,)):
+    return generator.places(Outline(np.asarray(radius)), Where(2), "generators[0]")
+
+
 def test_counts():
-    assert len(rack(10, 2.0, (0, 0), (1, 0))) == 55
-    assert len(rings(3, (0, 0), 2.0)) == 1 + 6 + 12 + 18
-    assert len(grid(3, 5, (1, 1))) == 15
+    for generator, count in (
+        (Rack(rows=10), 55),
+        (Ring(rings=3), 1 + 6 + 12 + 18),
+        (Grid(rows=3, columns=5), 15),
+    ):
+        assert len(places(generator)) == generator.count == count
 
 
 def test_grid_and_hex_grid_are_centerd_or_cornered():
-    for points in (grid(3, 4, (1.0, 2.0), center=(5, 6)), hex_grid(4, 3, 1.0, center=(5, 6))):
-        np.testing.assert_allclose(0.5 * (points.min(axis=0) + points.max(axis=0)), (5, 6), atol=ROUND)
-    for points in (grid(3, 4, (1.0, 2.0), corner=(5, 6)), hex_grid(4, 3, 1.0, corner=(5, 6))):
-        np.testing.assert_array_equal(points[0], (5, 6))
-        assert (points >= (5, 6)).all()
+    for place in ({"center": (5, 6)}, {"corner": (5, 6)}):
+        square = places(Grid(rows=3, columns=4, spacing=(1.0, 2.0), **place))
+        hexagonal = places(HexGrid(rows=4, columns=3, spacing=1.0, **place))
+        for points in (square, hexagonal):
+            if "corner" in place:
+                np.testing.assert_array_equal(points[0], (5, 6))
+                assert (points >= (5, 6)).all()
+                continue
+            np.testing.assert_allclose(0.5 * (points.min(axis=0) + points.max(axis=0)), (5, 6), atol=ROUND)
 
 
 def test_hexagonal_packing_is_the_densest():
     """Six neighbors at one diameter in the middle; a square grid has four."""
-    for points, number in ((hex_grid(5, 5, 1.0), 6), (grid(5, 5, (1.0, 1.0)), 4)):
+    for generator, number in ((HexGrid(rows=5, columns=5), 6), (Grid(rows=5, columns=5), 4)):
+        points = places(generator, [0.5])
         middle = points[np.argmin(np.hypot(*(points - points.mean(axis=0)).T))]
         assert (np.abs(np.hypot(*(points - middle).T) - 1.0) < 1e-9).sum() == number
 
 
 def test_rack_has_its_apex_first_and_is_symmetric():
-    points = rack(5, 2.0, (3.0, 1.0), (1.0, 0.0))
+    points = places(Rack(rows=5, apex=(3.0, 1.0)))
     np.testing.assert_array_equal(points[0], (3.0, 1.0))
     assert (points[1:, 0] > 3.0).all()
     mirrored = points * (1, -1) + (0, 2.0)
@@ -80,7 +93,7 @@ def test_rack_has_its_apex_first_and_is_symmetric():
 
 def test_chain_of_different_discs_touches_everywhere():
     radius = np.array([0.5, 1.0, 0.25, 2.0])
-    points = chain(Outline(radius), (1.0, 1.0), (0.0, -3.0), 0.0)
+    points = places(Chain(count=4, start=(1.0, 1.0), direction=(0.0, -3.0)), radius)
     np.testing.assert_allclose(np.hypot(*np.diff(points, axis=0).T), radius[:-1] + radius[1:], rtol=1e-14)
     assert (points[:, 0] == 1.0).all() and (np.diff(points[:, 1]) < 0.0).all()
 
@@ -92,8 +105,9 @@ def test_turned_boxes_touch():
 
 
 def test_ring_of_one_and_its_radius():
-    assert ring_radius(1, 2.0) == 0.0
-    np.testing.assert_allclose(ring(4, (1, 1), 2.0, 0.0), [[3, 1], [1, 3], [-1, 1], [1, -1]], atol=1e-15)
+    np.testing.assert_array_equal(places(Ring(number=1, center=(1, 1))), [[1, 1]])
+    around = places(Ring(number=4, center=(1, 1), ring_radius=2.0))
+    np.testing.assert_allclose(around, [[3, 1], [1, 3], [-1, 1], [1, -1]], atol=1e-15)
 
 
 # -- chance ----------------------------------------------------------------------------------------------------

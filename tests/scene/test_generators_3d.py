@@ -12,8 +12,10 @@ from tests.scene.rich_scenes import TETRAHEDRON
 
 from carom import ProblemError
 from carom.geometry.rotations import matrices
+from carom.scene.chance import RandomVelocity, jittered, random_orientations
+from carom.scene.checks import Where
 from carom.scene.file import parse_toml
-from carom.scene.generators import chain, grid, hex_grid, jittered, random_orientations, random_velocities
+from carom.scene.generators import Chain, Grid, HexGrid
 from carom.scene.parts import extent_of, make_shapes
 from carom.scene.pour import Region, random_pour
 from carom.scene.shapes import Box, Capsule, Compound, Cone, Cylinder, Ellipsoid, Hull, Mesh, Part, Sphere
@@ -45,17 +47,27 @@ def test_spheres_touch_unless_a_spacing_is_given(text, count):
     assert closest(points) == pytest.approx(0.7, abs=0.7 * ROUND)
 
 
+def places(generator, radius=0.5):
+    size = extent_of("s", Sphere(radius), generator.count, None)
+    return generator.places(size, Where(3), "generators[0]")
+
+
 def test_grid_goes_along_x_first_then_y_then_z():
-    points = grid(2, 3, (1.0, 10.0, 100.0), corner=(5.0, 5.0, 5.0), layers=2) - 5.0
+    points = places(Grid(rows=2, columns=3, layers=2, spacing=(1.0, 10.0, 100.0), corner=(5.0, 5.0, 5.0))) - 5.0
     np.testing.assert_array_equal(points[:4], [[0, 0, 0], [1, 0, 0], [2, 0, 0], [0, 10, 0]])
     np.testing.assert_array_equal(points[6], [0, 0, 100])
-    for points in (grid(3, 4, (1.0, 2.0, 3.0), center=(5, 6, 7), layers=2), hex_grid(4, 3, 1.0, (5, 6, 7), layers=3)):
+    center = (5, 6, 7)
+    for generator in (
+        Grid(rows=3, columns=4, layers=2, spacing=(1.0, 2.0, 3.0), center=center),
+        HexGrid(rows=4, columns=3, layers=3, spacing=1.0, center=center),
+    ):
+        points = places(generator)
         np.testing.assert_allclose(0.5 * (points.min(axis=0) + points.max(axis=0)), (5, 6, 7), atol=ROUND)
 
 
 def test_close_packing_has_twelve_neighbors():
     """And six next ones at sqrt(2) diameters, which tell it and its cubic twin from looser packings."""
-    points = hex_grid(7, 7, 1.0, layers=7)
+    points = places(HexGrid(rows=7, columns=7, layers=7))
     middle = points[np.argmin(np.linalg.norm(points - points.mean(axis=0), axis=1))]
     distance = np.linalg.norm(points - middle, axis=1)
     assert (np.abs(distance - 1.0) < 1e-9).sum() == 12
@@ -203,9 +215,9 @@ def test_pour_fills_the_region_evenly(ball):
 @pytest.mark.parametrize(("kind", "mean_square"), [("normal", 12.0), ("uniform", 4.0), ("direction", 4.0)])
 def test_random_velocities(kind, mean_square):
     """speed 2: 3 s^2, 3 s^2 / 3 and s^2 are the mean squares, a third of it along each axis."""
-    v = random_velocities(20000, kind, 2.0, False, np.random.default_rng(1), 3)
+    v = RandomVelocity(2.0, kind).draw(20000, 3, np.random.default_rng(1))
     np.testing.assert_allclose((v**2).mean(axis=0), mean_square / 3.0, rtol=0.05)
-    still = random_velocities(100, kind, 2.0, True, np.random.default_rng(1), 3)
+    still = RandomVelocity(2.0, kind, no_drift=True).draw(100, 3, np.random.default_rng(1))
     np.testing.assert_allclose(still.mean(axis=0), 0.0, atol=1e-14)
 
 
@@ -282,7 +294,7 @@ def test_copies_on_a_grid_of_layers():
 
 def test_a_chain_of_different_spheres_touches_everywhere():
     radius = np.array([0.5, 1.0, 0.25, 2.0])
-    points = chain(extent_of("s", Sphere(radius), 4, None), (1.0, 1.0, 1.0), (0.0, 3.0, -4.0), 0.0)
+    points = places(Chain(count=4, start=(1.0, 1.0, 1.0), direction=(0.0, 3.0, -4.0)), radius)
     np.testing.assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1), radius[:-1] + radius[1:], rtol=1e-14)
 
 

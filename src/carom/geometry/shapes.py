@@ -172,7 +172,7 @@ class Properties:
 
 
 @dataclass(frozen=True, eq=False)
-class BodyGroup:
+class Parts:
     """Parts of n bodies of one shape; spheres of several radii differ in the shape that they refer to."""
 
     shape: Ints  # (n, parts) numbers in a ShapeList
@@ -182,17 +182,17 @@ class BodyGroup:
     properties: Properties
 
 
-def sphere_group(shape: Ints, radius: Floats) -> BodyGroup:
+def sphere_group(shape: Ints, radius: Floats) -> Parts:
     """Single spheres: the numbers (n,) of their shapes, and their radii (n,)."""
     volume, gyration = 4.0 / 3.0 * np.pi * radius**3, np.repeat(0.4 * radius[:, None] ** 2, 3, axis=1)
     identity = np.array([1.0, 0.0, 0.0, 0.0])
     properties = Properties(volume, gyration, identity, np.zeros(3), radius.copy(), radius)
-    return BodyGroup(shape[:, None], np.zeros((1, 3)), np.eye(3)[None], True, properties)
+    return Parts(shape[:, None], np.zeros((1, 3)), np.eye(3)[None], True, properties)
 
 
 def equal_group(
     parts: Sequence[Placed], origin: Floats, count: int, shapes: Sequence[Shape], given: Floats | None = None
-) -> BodyGroup:
+) -> Parts:
     """`count` equal bodies. The moments of the parts about the common center of mass give the principal frame, unless
     its axes are given as the columns of a rotation matrix (3, 3)."""
     own = [shapes[p.shape] for p in parts]
@@ -213,7 +213,7 @@ def equal_group(
         radius=np.full(count, max(part_reach(s, p) for p, s in zip(parts, own))),
     )
     number = np.tile([p.shape for p in parts], (count, 1)).astype(np.int64)
-    return BodyGroup(number, place, turn, len(parts) == 1 and own[0].kind == SPHERE, properties)
+    return Parts(number, place, turn, len(parts) == 1 and own[0].kind == SPHERE, properties)
 
 
 def part_reach(shape: Shape, placed: Placed) -> float:
@@ -223,7 +223,7 @@ def part_reach(shape: Shape, placed: Placed) -> float:
     return float(np.linalg.norm(placed.place)) + shape.reach
 
 
-def shape_table(groups: Sequence[BodyGroup], shapes: Sequence[Shape]) -> Shapes3D:
+def shape_table(groups: Sequence[Parts], shapes: Sequence[Shape]) -> Shapes3D:
     """The table of all bodies of a 3D world, group by group."""
     parts = [np.full(len(g.shape), g.shape.shape[1], dtype=np.int64) for g in groups]
     loops = [loop for s in shapes for loop in s.loops]

@@ -97,6 +97,11 @@ class Where:
     dimension: int | None = None
     folder: Path = Path()
 
+    @property
+    def origin(self) -> tuple[float, ...]:
+        """The origin of the scene."""
+        return (0.0,) * (self.dimension or 2)
+
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite number. TOML also has nan, inf and true."""

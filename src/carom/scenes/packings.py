@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..scene.boundaries import Container, HeightField
-from ..scene.generators import random_orientations
+from ..scene.chance import random_orientations
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
 from ..scene.shapes import UNTURNED, Box, Compound, Ellipsoid, Part, Solid, Sphere

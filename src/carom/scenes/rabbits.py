@@ -9,7 +9,7 @@ from ..geometry import figures
 from ..geometry.mass_properties import mass_properties
 from ..geometry.meshes import read_mesh
 from ..scene.boundaries import Container, Plane
-from ..scene.generators import random_orientations
+from ..scene.chance import random_orientations
 from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Compound, Mesh, Part
 from ..scene.symmetry import Symmetry

@@ -10,18 +10,18 @@ from typing import Annotated, Any, ClassVar
 
 from ...errors import ProblemError
 from ..boundaries import BOUNDARY, KINDS, Boundary, Periodic
+from ..chance import RADIUS, RandomVelocity
 from ..changes import Sink, Source
 from ..checks import NOT_NEGATIVE, RESTITUTION, TEXT, Check, Choice, ListOf, Refused, Schema, Where, refuse
 from ..fields import ONLY_3D, Field, TableOf, construct, fields_of, properties, read_fields, reference
+from ..generators import Copies, Round
 from ..joints import JOINT
 from ..model import COEFFICIENTS, RESTITUTION_ABOUT, ROLLING_ABOUT, TORSIONAL_ABOUT, Material, Restitution, Scene
 from ..motion import MOTION
 from ..shapes import KINDS as SHAPES
 from ..shapes import ROTATION, Part, Rotation, shape_fields
 from ..symmetry import Symmetry
-from .bodies import GENERATOR, BodiesOf, Group, schema_tables
-from .copies import Groups
-from .generators import RADIUS, Copies, RandomVelocity, Round, origin
+from .bodies import GENERATOR, BodiesOf, Table, Tables, schema_tables
 from .text import change, line_of, parse, read
 
 
@@ -159,7 +159,7 @@ def scene_of(document: Mapping[str, Any], default_name: str = "scene", folder: s
         if len(wrong.faults) > 1:
             error.args = (f"{error} (and {len(wrong.faults) - 1} more)",)
         raise error from None
-    tables: dict[str, Group | Copies] = {
+    tables: dict[str, Table | Copies] = {
         f"{kind}[{i}]": table for kind in ("bodies", "generators") for i, table in enumerate(found.get(kind, ()))
     }
     if not tables:
@@ -167,10 +167,10 @@ def scene_of(document: Mapping[str, Any], default_name: str = "scene", folder: s
     materials = {"default": Material()} | found.get("materials", {})
     boundaries, pairs = found.get("boundaries", ()), found.get("pairs", ())
     _check_materials(tables, boundaries, pairs, materials)
-    bodies = Groups(tables, where).all()
+    bodies = Tables(tables, where).all()
     if not bodies:
         raise ProblemError("bodies", "templates only", "at least one group that is no template")
-    head = {"gravity": origin(where), "name": default_name} | found.get("scene", {})
+    head = {"gravity": where.origin, "name": default_name} | found.get("scene", {})
     head.pop("dimension", None)
     return Scene(
         bodies=tuple(bodies),
@@ -212,13 +212,13 @@ def _rows(tables: Any) -> list[Mapping[str, Any]]:
 
 
 def _check_materials(
-    tables: Mapping[str, Group | Copies],
+    tables: Mapping[str, Table | Copies],
     boundaries: Iterable[Boundary],
     pairs: Iterable[Pair],
     known: Mapping[str, Material],
 ) -> None:
     """Every material that is named must exist."""
-    used = {f"{path}.material": t.bodies.material for path, t in tables.items() if isinstance(t, Group)}
+    used = {f"{path}.material": t.bodies.material for path, t in tables.items() if isinstance(t, Table)}
     used |= {f"boundaries[{i}].material": boundary.material for i, boundary in enumerate(boundaries)}
     used |= {f"pairs[{i}].between[{k}]": name for i, pair in enumerate(pairs) for k, name in enumerate(pair.between)}
     for path, name in used.items():
