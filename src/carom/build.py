@@ -16,9 +16,9 @@ from .geometry import rotations
 from .geometry.polygons import half_width
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
 from .scene.changes import Sink, Source
+from .scene.checks import array, scalar
 from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene, SpeedCurve, curve_of, forces_of
 from .scene.motion import Motion
-from .scene.numbers import array, scalar
 from .scene.parts import make_shapes
 from .scene.shapes import KINDS, UNTURNED, Disc, Figure, Solid, Sphere, unit
 from .settings import tolerance_number

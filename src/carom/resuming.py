@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import ProblemError
+from .scene.checks import scalar
 from .scene.model import Scene
-from .scene.numbers import scalar
 from .settings import WHOLE_STEP, step_count
 from .simulation import Callbacks, Engine, OnImpact, OnStep, Tell, run_engine, simulate
 from .world import State

@@ -17,9 +17,9 @@ from .changing import Change, ChangingEngine
 from .errors import ProblemError, StopRun
 from .kernels import compile_seconds
 from .laws import Law
+from .scene.checks import scalar
 from .scene.file import load_scene
 from .scene.model import Scene
-from .scene.numbers import scalar
 from .settings import MOST_STEPS, RUN_SETTINGS, RunSettings, Settings, StepSettings, keywords_of, step_count
 from .solvers.threads import limited, most_threads
 from .stepping.events import REST_SWEEP, EventLog, as_events, impact_rows

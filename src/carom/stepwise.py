@@ -18,8 +18,8 @@ from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
 from .resolve.response import DEFAULT_TOLERANCE, Response
+from .scene.checks import scalar
 from .scene.model import Scene, forces_of
-from .scene.numbers import scalar
 from .settings import WHOLE_STEP, Settings, StepSettings, keywords_of, step_count, tolerance_number
 from .shown import counted
 from .stepping.events import as_events, step_events

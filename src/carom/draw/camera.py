@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.numbers import scalar
+from ..scene.checks import scalar
 from ..solvers.rows import Floats
 
 FIELD = 0.2  # tangent of half the vertical angle of view: mild perspective

@@ -9,16 +9,12 @@ import numpy as np
 from ..errors import ProblemError
 from ..solvers.rows import Floats, Ints
 from .mass_properties import mass_properties
-from .shapes import BOX, HULL, Shape
+from .shapes import BOX, HULL, Shape, kept
 
 # Triangles whose vertices lie this close to one plane, relative to the size of the hull, are one face: coordinates in
 # single precision are rounded by about as much.
 _FLAT = 1e-7
-_HULLS_KEPT = 1024  # in memory: scenes ask for the center of mass of a hull and for its shape, and are made again
 _MANY_EDGES = 300  # with more edges the hull is nearly smooth, and its width is measured across faces only
-
-
-_made: dict[bytes, Shape] = {}
 
 
 def box(size: Floats) -> Shape:
@@ -52,12 +48,7 @@ def box(size: Floats) -> Shape:
 
 def hull(path: str, vertices: Floats) -> Shape:
     """The convex hull of points (k, 3). `path` names them in messages. The last ones are kept in memory."""
-    key = vertices.tobytes()
-    if key not in _made:
-        _made[key] = _computed(path, vertices)
-        if len(_made) > _HULLS_KEPT:
-            del _made[next(iter(_made))]
-    return _made[key]
+    return kept("hull", vertices.tobytes(), lambda: _computed(path, vertices))
 
 
 def _computed(path: str, vertices: Floats) -> Shape:

@@ -19,7 +19,7 @@ from .distance_grid import distance_grid
 from .hulls import hull
 from .mass_properties import mass_properties
 from .sample_points import sample_points
-from .shapes import MESH, Shape
+from .shapes import MESH, Shape, kept
 
 SUFFIXES = (".obj", ".stl", ".ply", ".gltf", ".glb")
 _CELLS = 64  # grid cells along the longest side, unless the scene gives a spacing
@@ -29,8 +29,6 @@ _MAX_NODES = 20_000_000  # of one grid: 160 MB
 _MAX_SAMPLES = 1 << 18  # names of contacts have 20 bits
 _HULL_VERTICES = 100  # of a convex mesh that becomes a hull, whose support function visits all of them
 _CONVEX = 1e-6  # of the volume: dents that are smaller, like those by rounding, are filled
-_SHAPES_KEPT = 16  # shapes kept in memory
-_made: dict[str, Shape] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +141,7 @@ def spaced_surface(path: str, vertices: Floats, faces: Ints, spacing: float | No
 
 def mesh_shape(path: str, surface: Surface) -> Shape:
     """The shape of a surface: mass properties, distance grid and sample points. The last few are kept in memory."""
-    if surface.key not in _made:
-        _made[surface.key] = _computed(path, surface)
-        if len(_made) > _SHAPES_KEPT:
-            del _made[next(iter(_made))]
-    return _made[surface.key]
+    return kept("mesh", surface.key, lambda: _computed(path, surface))
 
 
 def convex_shape(path: str, surface: Surface) -> Shape | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ PLURALS = {
     HULL: "hulls",
     MESH: "meshes",
 }
+T = TypeVar("T")
 RUN = 16  # sample points of a mesh come in runs of this many points that lie close together
 
 
@@ -127,6 +128,23 @@ class Shape:
     loops: tuple[Ints, ...] = ()  # vertices of each face, counterclockwise from outside
     edges: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     grid: Grid | None = None
+
+
+# What is kept in memory, by kind. Scenes ask for the center of mass of a hull and for its shape, and are made again.
+MOST_KEPT = {"hull": 1024, "mesh": 16, "surface": 16}
+_kept: dict[str, dict[Hashable, Any]] = {kind: {} for kind in MOST_KEPT}
+
+
+def kept(kind: str, key: Hashable, make: Callable[[], T]) -> T:
+    """What `make` returns, kept in memory for the last keys: generators, worlds, pictures and files need the same
+    shapes one after the other."""
+    known = _kept[kind]
+    if key not in known:
+        known[key] = make()
+        if len(known) > MOST_KEPT[kind]:
+            del known[next(iter(known))]
+    found: T = known[key]
+    return found
 
 
 @dataclass

@@ -11,12 +11,21 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.hulls import hull
 from ..geometry.meshes import Surface, check_faces, convex_shape, mesh_shape, outline_shape, read_mesh, spaced_surface
-from ..geometry.shapes import Placed, Properties, Shape, ShapeList, Shapes3D, equal_group, shape_table, sphere_group
+from ..geometry.shapes import (
+    Placed,
+    Properties,
+    Shape,
+    ShapeList,
+    Shapes3D,
+    equal_group,
+    kept,
+    shape_table,
+    sphere_group,
+)
 from ..geometry.solids import SOLID_NAMES, Extent, make_solid, sphere
 from ..solvers.rows import Floats, Ints
-from .checks import Check, Number, VectorOf
+from .checks import Check, Number, VectorOf, array, scalar
 from .fields import fields_of
-from .numbers import array, scalar
 from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
 
 
@@ -152,7 +161,12 @@ def load_mesh(path: str, declared: Mesh) -> Surface:
         raise ProblemError(where, f"{name}vertex {k} at {tuple(map(float, points[k]))}", "finite coordinates")
     # Files repeat a vertex for each face that has another normal or texture there: merging is part of reading.
     merge = declared.repair or declared.path is not None
-    vertices, faces = closed_surface(where, name, points * scale, triangles, merge, declared.repair)
+    points = points * scale
+    vertices, faces = kept(
+        "surface",
+        (points.tobytes(), triangles.tobytes(), merge, declared.repair),
+        lambda: closed_surface(where, name, points, triangles, merge, declared.repair),
+    )
     spacing = None if declared.spacing is None else scalar(f"{path}.spacing", declared.spacing, 0.0, above=True)
     return spaced_surface(path, vertices, faces, spacing)
 

@@ -42,6 +42,7 @@ from .checks import (
     VectorOf,
     Where,
     refuse,
+    scalar,
     suggestion,
 )
 from .fields import (
@@ -56,7 +57,6 @@ from .fields import (
     read_fields,
     reference,
 )
-from .numbers import scalar
 
 # All that `carom.scene` passes on; the order is alphabetical.
 __all__ = [

@@ -10,8 +10,8 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from ..errors import ProblemError
+from ..scene.checks import scalar
 from ..scene.model import Scene
-from ..scene.numbers import scalar
 
 P = ParamSpec("P")
 LARGEST_PARAMETER, SMALLEST_PARAMETER = 1e9, 1e-9  # in the units of a scene, whose bodies have a size of about 1

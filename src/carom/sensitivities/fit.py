@@ -12,8 +12,8 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..laws import Law
+from ..scene.checks import scalar
 from ..scene.model import Scene
-from ..scene.numbers import scalar
 from ..solvers.rows import Floats, Ints
 from ..stepwise import Simulation
 from .measurements import COLUMNS, Measurements, measurements

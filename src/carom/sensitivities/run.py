@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import prepare
 from ..laws import Law, make
+from ..scene.checks import scalar
 from ..scene.file import load_scene
 from ..scene.model import Scene
-from ..scene.numbers import scalar
 from ..settings import step_count
 from ..shown import counted
 from ..solvers.rows import Floats

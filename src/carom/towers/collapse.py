@@ -11,7 +11,7 @@ import numpy as np
 from ..build import build
 from ..errors import ProblemError
 from ..kernels import prepare
-from ..scene.numbers import array
+from ..scene.checks import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
 from ..settings import MOST_STEPS, CollapseSettings, Settings, keywords_of

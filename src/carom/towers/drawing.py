@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ProblemError
-from ..scene.numbers import scalar
+from ..scene.checks import scalar
 from ..solvers.rows import Floats, Ints
 from .checks import choice, file_path, flag, shown
 from .contacts import GROUND

@@ -27,7 +27,7 @@ import numpy as np
 import scipy
 
 from ..errors import ProblemError
-from ..scene.numbers import scalar
+from ..scene.checks import scalar
 from ..solvers.rows import Floats
 from .bricks import Brick
 from .checks import count, shown
