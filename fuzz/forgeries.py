@@ -15,10 +15,11 @@ import numpy as np
 
 import carom
 from carom.errors import ProblemError, has_controls
-from carom.hdf5 import check_structure
+from carom.hdf5 import slots
+from carom.hdf5.journal import PAGE, USER_BLOCK, Head, Journal, journal_of, read_head
+from carom.hdf5.structure import check_structure
 from carom.trajectory import Trajectory, checkpoint
 from carom.trajectory.format import HASH, fixed_text
-from carom.trajectory.journal import PAGE, USER_BLOCK, Head, Journal, journal_of, read_head
 
 from .campaign import Campaign
 from .files import fault
@@ -82,12 +83,12 @@ def replace_events(file: h5py.File, table: np.ndarray) -> None:
 def replace_memory(file: h5py.File, memory: dict[str, np.ndarray]) -> None:
     """Another memory of the current checkpoint, with its checksums."""
     group = file["checkpoint"]
-    records, packed = group["record"][()], checkpoint.pack_memory(memory)
+    records, packed = group["record"][()], slots.pack_memory(memory)
     slot = int(np.argmax(records["serial"]))
     del group[str(slot)]["memory"]
     group[str(slot)].create_dataset("memory", data=packed)
     records[slot]["memory"], records[slot]["memory_crc"] = len(packed), zlib.crc32(packed.data)
-    records[slot]["crc"] = zlib.crc32(records[slot].tobytes()[: -checkpoint.RECORD["crc"].itemsize])
+    records[slot]["crc"] = zlib.crc32(records[slot].tobytes()[: -slots.RECORD["crc"].itemsize])
     group["record"][...] = records
 
 

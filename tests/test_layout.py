@@ -24,7 +24,7 @@ _COMMANDS = {"draw", "engines", "exporting", "play", "reproduce", "resuming", "s
 ALLOWED = {
     "errors": set(),
     "files": {"errors"},  # atomic writing
-    "hdf5": set(),  # the structure of HDF5 files
+    "hdf5": {"files"},  # HDF5 files that survive kills and forgeries
     "kernels": {"errors", "files"},  # compilation and its cache
     "late": set(),  # stands for a module that is slow to import
     "shown": set(),  # names the module below, which it imports when a notebook asks

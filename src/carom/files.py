@@ -1,6 +1,6 @@
 """Files of bounded size, atomic writing (a file is complete or does not exist), strict JSON, modules of users.
 
-Trajectories are the exception: they grow during a run and have their own protocol (`carom.trajectory.safe_file`).
+Trajectories are the exception: they grow during a run and have their own protocol (`carom.hdf5.safe_file`).
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ def test_damaged_events_give_one_line(tmp_path):
     """Rows that cannot be of the run, with correct checksums, are refused where they are read."""
     import h5py
 
-    from carom.trajectory.journal import USER_BLOCK
+    from carom.hdf5.journal import USER_BLOCK
 
     path = tmp_path / "run.h5"
     carom.simulate(bouncing(), duration=0.8, step=0.01, output=path, events="all").close()

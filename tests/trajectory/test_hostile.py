@@ -10,9 +10,9 @@ import pytest
 from tests.trajectory import small
 
 from carom import ProblemError
-from carom.hdf5 import Damaged, _item_size, check_structure
+from carom.hdf5.journal import USER_BLOCK
+from carom.hdf5.structure import Damaged, _item_size, check_structure
 from carom.trajectory import Recorder, Trajectory
-from carom.trajectory.journal import USER_BLOCK
 
 MANY = 20_000  # steps of a writer that is stopped before
 

@@ -13,8 +13,9 @@ import pytest
 from tests.trajectory import small
 from tests.trajectory.test_safe_file import Died
 
-from carom.trajectory import Recorder, Trajectory, safe_file
-from carom.trajectory.journal import journal_of
+from carom.hdf5 import safe_file
+from carom.hdf5.journal import journal_of
+from carom.trajectory import Recorder, Trajectory
 
 STEPS = 200
 OPERATIONS = 400  # of a process, at most, before it is killed; a whole run has about six times as many

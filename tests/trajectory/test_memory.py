@@ -11,9 +11,9 @@ from fuzz import forgeries as forged
 from tests.memory import outcome
 from tests.trajectory import small
 
+from carom.hdf5.journal import MAGIC, PAGE, Head, Journal, journal_of, read_head, read_journal
+from carom.hdf5.slots import _record_crc
 from carom.trajectory import Recorder, Trajectory
-from carom.trajectory.checkpoint import _record_crc
-from carom.trajectory.journal import MAGIC, PAGE, Head, Journal, journal_of, read_head, read_journal
 from carom.trajectory.series import shuffle_deflate
 
 GIBIBYTE = 1 << 30

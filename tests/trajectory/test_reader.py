@@ -7,9 +7,9 @@ import pytest
 from tests.trajectory import small
 
 from carom import ProblemError
+from carom.hdf5.safe_file import SafeFile
 from carom.trajectory import Trajectory
 from carom.trajectory.reader import LazyArray
-from carom.trajectory.safe_file import SafeFile
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,13 @@ import pytest
 from tests.trajectory import small
 
 from carom import ProblemError
+from carom.hdf5 import safe_file
+from carom.hdf5.slots import pack_memory, unpack_memory
 from carom.scene import Bodies, Disc, Plane, Scene
 from carom.scene.motion import Scripted
 from carom.stepping.events import as_events
 from carom.stepping.report import STEP
-from carom.trajectory import Recorder, Trajectory, safe_file, state_hash
-from carom.trajectory.checkpoint import pack_memory, unpack_memory
+from carom.trajectory import Recorder, Trajectory, state_hash
 from carom.trajectory.interrupts import stop_on_request, uninterrupted
 from carom.trajectory.series import CHUNK, Series
 from carom.world import State

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from carom.trajectory import safe_file
-from carom.trajectory.journal import USER_BLOCK, Head, Journal, journal_of, new_file, read_head, read_journal, unpacked
-from carom.trajectory.safe_file import SafeFile, open_safely, write_journal
+from carom.hdf5 import safe_file
+from carom.hdf5.journal import USER_BLOCK, Head, Journal, journal_of, new_file, read_head, read_journal, unpacked
+from carom.hdf5.safe_file import SafeFile, open_safely, write_journal
 
 
 class Died(BaseException):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import ProblemError
 from ..files import read_file
-from ..hdf5 import check_structure
+from ..hdf5.structure import check_structure
 from ..solvers.rows import Floats, Ints
 from .distance_grid import distance_grid
 from .hulls import hull

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import ProblemError
 from ..files import atomic_path, json_text, write_text
-from ..trajectory.journal import fcntl
+from ..hdf5.journal import fcntl
 from .plan import Prepared
 from .task import DONE, FAILED, Record
 

@@ -16,18 +16,19 @@ from numpy.typing import NDArray
 
 from ..errors import ProblemError, check_texts, printable
 from ..geometry.rotations import velocity_components
-from ..hdf5 import SIGNATURE, Structure, check_structure, superblock
+from ..hdf5.journal import HEAD, USER_BLOCK, try_alone
+from ..hdf5.safe_file import SafeFile, open_safely
+from ..hdf5.slots import Slots, current
+from ..hdf5.snapshot import snapshot
+from ..hdf5.structure import SIGNATURE, Structure, superblock
 from ..scene.model import Scene
 from ..scene.store import pack, unpack
 from ..settings import WHOLE_STEP, Settings
 from ..stepping.report import step_table
 from ..world import State, World
-from .checkpoint import Checkpoints, current
+from .checkpoint import arrays_of
 from .events import FIRST_ROWS, stored_table
-from .journal import HEAD, USER_BLOCK, try_alone
-from .safe_file import SafeFile, open_safely
 from .series import Series, store_array
-from .snapshot import snapshot
 
 FORMAT = "carom trajectory"
 # 2: boundary_* arrays in place of wall_*, column residual in place of certificate. 3: setting tolerance; one column
@@ -81,14 +82,7 @@ def _remove_last_frame(file: h5py.File) -> None:
 def _write_checksum(safe: SafeFile, file: h5py.File) -> None:
     """Stores the digest of all that does not change during a run."""
     file.flush()
-    end = safe.seek(0, os.SEEK_END)
-    digest = check_structure(lambda at, count: read_at(safe, at, count), USER_BLOCK, end).digest
-    file.attrs.modify("checksum", np.array(digest.encode(), HASH))
-
-
-def read_at(safe: SafeFile, at: int, count: int) -> bytes:
-    safe.seek(at)
-    return safe.read(count)
+    file.attrs.modify("checksum", np.array(safe.structure().digest.encode(), HASH))
 
 
 def _write_header(file: h5py.File, scene: Scene, world: World, state: State, settings: Settings) -> None:
@@ -108,7 +102,7 @@ def _write_header(file: h5py.File, scene: Scene, world: World, state: State, set
     Series.create(file, "steps", (), step_table(world.dimension), settings.steps + 1)
     if settings.events != "none":
         Series.create(file, "events", (), stored_table(world.dimension), FIRST_ROWS)
-    Checkpoints.create(file.create_group("checkpoint"), state)
+    Slots.create(file.create_group("checkpoint"), arrays_of(state))
 
 
 def expected_frames(settings: Settings) -> int:
@@ -236,8 +230,7 @@ def open_to_write(path: Path) -> tuple[SafeFile, h5py.File]:
     safe = open_safely(path, raw)
     try:
         with reading(path):
-            end = safe.seek(0, os.SEEK_END)
-            structure = check_structure(lambda at, count: read_at(safe, at, count), USER_BLOCK, end)
+            structure = safe.structure()
             file = h5py.File(safe, "r+", libver="earliest")
         check_file(file, path, structure)
     except ProblemError:

@@ -16,6 +16,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from ..geometry.rotations import SPIN_SHAPE, velocity_components
+from ..hdf5.journal import in_use
+from ..hdf5.slots import current
 from ..scene.model import Scene
 from ..settings import Settings
 from ..shown import NOTEBOOK, Shown
@@ -45,7 +47,6 @@ from .format import (
     reading,
     text_of,
 )
-from .journal import in_use
 
 Floats = NDArray[np.float64]
 TOLERANCE_ROUNDING = 1e-12  # a residual that equals the tolerance may exceed it by the rounding of their common scale
@@ -139,7 +140,7 @@ class Trajectory(Shown):
     def state_hash(self) -> str:
         """SHA-256 of the state at the end, or at the last checkpoint of an unfinished run, in hexadecimal."""
         with self._reading():
-            return text_of(checkpoint.current(self._file["checkpoint"])[0]["state_hash"])
+            return text_of(current(self._file["checkpoint"])[0]["state_hash"])
 
     # ---- frames
 

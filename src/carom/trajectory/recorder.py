@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..hdf5.journal import in_use, new_file, try_alone
+from ..hdf5.safe_file import SafeFile
+from ..hdf5.slots import Arrays, Slots, Written
 from ..scene.model import Scene
 from ..settings import Settings
 from ..world import State, World
-from .checkpoint import Checkpoints, Memory, load, state_hash
+from .checkpoint import arrays_of, load, state_hash
 from .events import check_memory, packed
 from .format import (
     HASH,
@@ -31,8 +34,6 @@ from .format import (
     reading,
 )
 from .interrupts import uninterrupted
-from .journal import in_use, new_file, try_alone
-from .safe_file import SafeFile
 from .series import Series
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Recorder:
         self._dimension = int(frames["position"].shape[2])
         self._steps = Series(file["steps"])
         self._events = Series(file["events"]) if "events" in file else None
-        self._checkpoints = Checkpoints(file["checkpoint"], safe)
+        self._checkpoints = Slots(file["checkpoint"], safe)
         self._open = True
         self._unnamed = self._overwrite = False
 
@@ -161,19 +162,21 @@ class Recorder:
         if self._events is not None and len(rows):
             self._events.extend(packed(rows, self._dimension))
 
-    def checkpoint(self, state: State, memory: Memory) -> None:
+    def checkpoint(self, state: State, memory: Arrays) -> None:
         """Makes everything recorded so far permanent. A run that is killed later can be resumed from here."""
         with uninterrupted():
             self._save(state, memory)
             self._file.flush()
             self._commit()
 
-    def _save(self, state: State, memory: Memory) -> None:
+    def _save(self, state: State, memory: Arrays) -> None:
         if len({series.count for series in self._frames.values()}) != 1:
             raise RuntimeError("a frame is incomplete, because it was interrupted; the last checkpoint is kept")
         for series in (*self._frames.values(), self._steps, *([] if self._events is None else [self._events])):
             series.flush()
-        self._checkpoints.save(state, memory, self._frames["step"].count, self._steps.count, state_hash(state))
+        kept = memory if state.life is None else {**memory, "life": state.life}
+        counts = self._frames["step"].count, self._steps.count
+        self._checkpoints.save(arrays_of(state), kept, Written(state.step, state.time, *counts, state_hash(state)))
 
     def _commit(self) -> None:
         self._safe.commit()
@@ -183,7 +186,7 @@ class Recorder:
 
     # ---- closing
 
-    def finish(self, state: State, memory: Memory | None = None) -> Trajectory:
+    def finish(self, state: State, memory: Arrays | None = None) -> Trajectory:
         """Completes the file with the last state and opens it for reading.
 
         With `memory`, the arrays besides the state on which the next step would depend, the run can be extended.

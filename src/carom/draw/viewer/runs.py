@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ProblemError
+from ...hdf5.journal import Head, in_use, read_head
 from ...solvers.rows import Floats
 from ...trajectory import Trajectory
-from ...trajectory.journal import Head, in_use, read_head
 
 MOST = 2  # runs on one page
 KEPT = 256 << 20  # bytes of frames in memory

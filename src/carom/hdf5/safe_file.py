@@ -20,7 +20,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..hdf5 import superblock
 from .journal import (
     COUNTER,
     ID,
@@ -35,6 +34,7 @@ from .journal import (
     read_journal,
     still_named,
 )
+from .structure import Structure, check_structure, superblock
 
 
 class SafeFile:
@@ -68,10 +68,9 @@ class SafeFile:
         view = memoryview(buffer).cast("B")
         count = max(0, min(len(view), self._size - self._at))
         self._fetch(self._at, view[:count])
-        for page, start, stop in _pieces(self._at, count):
+        for page, inside, outside in _pieces(self._at, count):
             if page in self._pages:
-                lo = page * PAGE + start
-                view[lo - self._at : lo - self._at + stop - start] = self._pages[page][start:stop]
+                view[outside] = self._pages[page][inside]
         self._at += count
         return count
 
@@ -80,6 +79,15 @@ class SafeFile:
         data = bytearray(rest if count < 0 else min(count, rest))
         self.readinto(data)
         return bytes(data)
+
+    def structure(self) -> Structure:
+        """The structure of the file, which is checked. Raises Damaged."""
+
+        def read_at(at: int, count: int) -> bytes:
+            self.seek(at)
+            return self.read(count)
+
+        return check_structure(read_at, USER_BLOCK, self._size)
 
     def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data).cast("B")
@@ -205,13 +213,12 @@ class SafeFile:
             self._keep(self._size, memoryview(bytes(stop - self._size)))
 
     def _keep(self, at: int, view: memoryview) -> None:
-        for page, start, stop in _pieces(at, len(view)):
+        for page, inside, outside in _pieces(at, len(view)):
             if page not in self._pages:
                 self._pages[page] = bytearray(PAGE)
-                if stop - start < PAGE:
+                if inside.stop - inside.start < PAGE:
                     self._fetch(page * PAGE, memoryview(self._pages[page]))
-            lo = page * PAGE + start - at
-            self._pages[page][start:stop] = view[lo : lo + stop - start]
+            self._pages[page][inside] = view[outside]
 
     def _put(self, at: int, view: memoryview) -> None:
         if not len(view):
@@ -225,10 +232,9 @@ class SafeFile:
             return
         # A page in memory may cover some of these bytes too; it is written later and must not undo them.
         if self._pages:
-            for page, start, stop in _pieces(at, len(view)):
+            for page, inside, outside in _pieces(at, len(view)):
                 if page in self._pages:
-                    lo = page * PAGE + start - at
-                    self._pages[page][start:stop] = view[lo : lo + stop - start]
+                    self._pages[page][inside] = view[outside]
 
     def _fetch(self, at: int, view: memoryview) -> None:
         """Fills `view` from the file, with zeros behind its end."""
@@ -299,11 +305,11 @@ def open_safely(path: Path, raw: io.FileIO) -> SafeFile:
     return SafeFile(raw, superblock(raw.read(96) or b"").end, path)
 
 
-def _pieces(at: int, count: int) -> Iterator[tuple[int, int, int]]:
-    """(page, start, stop) of each page that `count` bytes from `at` on touch."""
-    stop = at + count
-    while at < stop:
-        page, start = divmod(at, PAGE)
-        end = min(PAGE, start + stop - at)
-        yield page, start, end
-        at += end - start
+def _pieces(at: int, count: int) -> Iterator[tuple[int, slice, slice]]:
+    """Each page that `count` bytes from `at` on touch: its number, which of its bytes, and which of the `count`."""
+    done = 0
+    while done < count:
+        page, start = divmod(at + done, PAGE)
+        size = min(PAGE - start, count - done)
+        yield page, slice(start, start + size), slice(done, done + size)
+        done += size

@@ -11,9 +11,9 @@ import io
 import time
 from pathlib import Path
 
-from ..hdf5 import Damaged, Structure, check_structure, superblock
 from .journal import PAGE, UNKNOWN, USER_BLOCK, Head, Journal, Pages, memory_bound, read_head, read_journal
 from .safe_file import SafeFile
+from .structure import Damaged, Structure, check_structure, superblock
 
 TRIES = 200  # times that a state is read again because a commit came in between
 AT_ONCE = ("/frames/step", "/frames/time")  # arrays of the frames that are read as a whole
