@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import catalogue, friction, laws, scenes, sweeps, testing
+    from .analysis.audit import audit
+    from .analysis.checks import check_run as check
+    from .analysis.comparison import compare
     from .analysis.outcomes import outcomes
+    from .analysis.statistics import file_summary as info
     from .changing import Change
     from .errors import ProblemError, StopRun
     from .exporting import export
@@ -35,11 +39,15 @@ __all__ = [
     "StopRun",
     "Symmetry",
     "Trajectory",
+    "audit",
     "branch",
     "catalogue",
+    "check",
+    "compare",
     "export",
     "fit",
     "friction",
+    "info",
     "laws",
     "load_scene",
     "outcomes",
@@ -54,7 +62,8 @@ __all__ = [
     "testing",
 ]
 
-# Module of each public name. Names are imported on first use, so that `carom --version` does not import Numba.
+# Module of each public name, and its name there if it has another one. Names are imported on first use, so that
+# `carom --version` does not import Numba.
 _HOME = {
     "Change": ".changing",
     "ImpactProblem": ".problem.problem",
@@ -65,11 +74,15 @@ _HOME = {
     "StopRun": ".errors",
     "Symmetry": ".problem.problem",
     "Trajectory": ".trajectory",
+    "audit": ".analysis.audit",
     "branch": ".resuming",
     "catalogue": ".catalogue",
+    "check": ".analysis.checks:check_run",
+    "compare": ".analysis.comparison",
     "export": ".exporting",
     "fit": ".sensitivities.fit",
     "friction": ".friction",
+    "info": ".analysis.statistics:file_summary",
     "laws": ".laws",
     "load_scene": ".scene.file",
     "outcomes": ".analysis.outcomes",
@@ -88,8 +101,9 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(_HOME[name], __name__)
-    value = module if _HOME[name] == f".{name}" else getattr(module, name)
+    home, _, own = _HOME[name].partition(":")
+    module = importlib.import_module(home, __name__)
+    value = module if home == f".{name}" else getattr(module, own or name)
     globals()[name] = value
     return value
 

@@ -173,6 +173,14 @@ def cell_text(row: AuditRow) -> str:
     return f"{'pass' if row.passed else 'FAIL'}{mark} {row.worst:.1e}"
 
 
+def audit(
+    problem: ImpactProblem | None = None, laws: Iterable[str] | None = None, progress: Progress | None = None
+) -> AuditReport:
+    """Measures which desiderata the named laws satisfy, by default all: on the catalogue, or on one problem, there with
+    the spread between the laws. `print` shows the report as a table."""
+    return audit_laws(laws, progress=progress) if problem is None else audit_problem(problem, laws, progress)
+
+
 def audit_laws(
     names: Iterable[str] | None = None,
     problems: Sequence[Entry | ImpactProblem] | None = None,

@@ -1,12 +1,19 @@
-"""Measured quantities of runs of one scene under several laws."""
+"""Runs of one scene under several laws, and their measured quantities."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from ..kernels import compile_seconds
+from ..scene.model import Scene
+from ..simulation import Tell, completed, simulate
 from ..stepping.report import STATUSES
 from ..trajectory import Trajectory
 from .run_momentum import angular_momentum_drift, momentum_drift
@@ -78,3 +85,34 @@ def measure(run: Trajectory, scale: float, seconds: float) -> Numbers:
         seconds=seconds,
         spread=float(spread(run)[-1]),
     )
+
+
+def compare(
+    scene: Scene,
+    laws: Sequence[str],
+    files: Mapping[str, str | PathLike[str]] | None = None,
+    *,
+    progress: Callable[[str], AbstractContextManager[Tell | None]] | None = None,
+    **settings: Any,
+) -> list[Compared]:
+    """Runs a scene under several laws, one after the other, and measures each run.
+
+    The runs are kept in memory, or in the files that `files` names by law. `settings` are those of `simulate`. One step
+    is computed under every law before the first run, so that a law that refuses the scene does so at once. `progress`
+    returns a context for a law, with the function that `simulate` calls in it. Energies have the smallest scale of all
+    runs as their unit: with its own scale, a law whose energy explodes would have a drift of 1.
+    """
+    for law in laws:
+        completed(simulate(scene, law, **{**settings, "duration": settings.get("step") or scene.step})).close()
+    with ExitStack() as stack:
+        runs, seconds = [], []
+        for law in laws:
+            with nullcontext() if progress is None else progress(law) as tell:
+                compiled, began = compile_seconds(), time.perf_counter()
+                run = simulate(scene, law, output=None if files is None else files[law], progress=tell, **settings)
+                seconds.append(time.perf_counter() - began - (compile_seconds() - compiled))
+            runs.append(stack.enter_context(completed(run)))
+        scale = min(energy_scale(run) for run in runs)
+        found = [Compared(run, measure(run, scale, spent), scale) for run, spent in zip(runs, seconds)]
+        stack.pop_all()  # the caller has the runs, open
+        return found

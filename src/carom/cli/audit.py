@@ -55,7 +55,8 @@ def audit(
         return
     if python is not None:
         raise ProblemError("--python", python, "an engine, --engine NAME, beside it")
-    from ..analysis.audit import PROBLEM_DESIDERATA, audit_laws, audit_problem, chosen_laws
+    from ..analysis.audit import PROBLEM_DESIDERATA, chosen_laws
+    from ..analysis.audit import audit as measured
     from ..analysis.desiderata import ORDER
     from ..problem.problem import ImpactProblem
     from .compiling import compile_notice
@@ -65,10 +66,7 @@ def audit(
     problem = None if file is None else ImpactProblem.load(file)
     steps = count * len(ORDER if problem is None else PROBLEM_DESIDERATA)
     with compile_notice(), _bar(steps) as callback:
-        if problem is None:
-            report = audit_laws(names, progress=callback)
-        else:
-            report = audit_problem(problem, names, progress=callback)
+        report = measured(problem, names, callback)
     if json:
         print(as_json(report.to_dict()))
     elif csv:

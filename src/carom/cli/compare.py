@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +23,12 @@ from .figure_formats import ALL, Formats, check_folder, formats_of
 from .tables import count_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from rich.table import Table
 
-    from ..analysis.comparison import Compared, Numbers
+    from ..analysis.comparison import Numbers
     from ..scene.model import Scene
-    from .compiling import Compilation
 
 LAWS = "gr,qce,lcp,gauss_seidel,jacobi"
 
@@ -90,62 +88,31 @@ def run_all(
     at: float | None = None,
 ) -> tuple[list[Numbers], tuple[str, str], list[Path]]:
     from ..analysis.checks import energy_rule
+    from ..analysis.comparison import compare as compared
     from .progress import compile_notice_beside_bar, interrupts_as_such, telling
     from .source import file_stem
 
     stem, instant = file_stem(scene.name), _instant(scene, settings.get("duration"), at)
     with ExitStack() as stack:
         stack.enter_context(interrupts_as_such())
-        compiled = stack.enter_context(compile_notice_beside_bar())
+        stack.enter_context(compile_notice_beside_bar())
         work = stack.enter_context(tempfile.TemporaryDirectory(prefix="carom-"))
         folder, prefix = (output, f"{stem}-") if keep else (Path(work), "")
         files = {law: folder / f"{prefix}{law}.h5" for law in laws}
         _check_free(list(files.values()))
-        check_all(scene, laws, settings)
-        output.mkdir(parents=True, exist_ok=True)
-        with compared(scene, files, settings, lambda law: telling(f"{scene.name}, {law}", quiet), compiled) as runs:
-            from ..draw.figures import Angle
-            from .compare_figure import draw
 
-            paths = draw(runs, output, f"{stem}-compare", instant, Angle.of(scene))
-            rule = energy_rule(runs[0].run)
-            return [c.numbers for c in runs], rule, [*paths, *(files.values() if keep else ())]
+        def progress(law: str) -> Any:  # called before the run of a law, after every law has accepted the scene
+            output.mkdir(parents=True, exist_ok=True)
+            return telling(f"{scene.name}, {law}", quiet)
 
+        runs = compared(scene, laws, files, progress=progress, **settings)
+        for one in runs:
+            stack.enter_context(one.run)
+        from ..draw.figures import Angle
+        from .compare_figure import draw
 
-def check_all(scene: Scene, laws: Sequence[str], settings: dict[str, Any]) -> None:
-    """Computes one step under every law, so that a law that refuses the scene does so before the first run."""
-    from ..simulation import completed, simulate
-
-    step = settings.get("step") or scene.step
-    short = {**settings, "duration": step}
-    for law in laws:
-        completed(simulate(scene, law, **short)).close()
-
-
-@contextmanager
-def compared(
-    scene: Scene,
-    files: Mapping[str, Path],
-    settings: dict[str, Any],
-    teller: Callable[[str], Any],
-    compiled: Compilation,
-) -> Iterator[list[Compared]]:
-    """Runs the laws one after the other, each into its file. The runs are open inside the block."""
-    from ..analysis.comparison import Compared, measure
-    from ..analysis.runs import energy_scale
-    from ..simulation import simulate
-
-    with ExitStack() as stack:
-        runs, seconds = [], []
-        for law, path in files.items():
-            with teller(law) as tell:
-                before, began = compiled.seconds, time.perf_counter()
-                run = simulate(scene, law, output=path, progress=tell, **settings)
-                seconds.append(time.perf_counter() - began - (compiled.seconds - before))
-            runs.append(stack.enter_context(run))
-        # The smallest scale: with its own scale, a law whose energy explodes would have a drift of 1.
-        scale = min(energy_scale(run) for run in runs)
-        yield [Compared(run, measure(run, scale, spent), scale) for run, spent in zip(runs, seconds)]
+        paths = draw(runs, output, f"{stem}-compare", instant, Angle.of(scene))
+        return [c.numbers for c in runs], energy_rule(runs[0].run), [*paths, *(files.values() if keep else ())]
 
 
 def _check_free(paths: Sequence[Path]) -> None:
