@@ -299,3 +299,31 @@ def test_functions_have_ten_parameters_at_most_besides_those_that_a_settings_cla
         declared = set(getattr(importlib.import_module(f"carom.{module}"), owner).__annotations__)
         own = [parameter for parameter in wide[name] if parameter not in declared]
         assert len(own) <= MOST_PARAMETERS, f"{name} has {len(own)} parameters that {owner} does not declare: {own}"
+
+
+# ---- where the tests of a module are
+
+TESTS = Path(__file__).resolve().parent
+BESIDE_THE_PACKAGE = {"benchmarks", "determinism", "docs", "examples", "fuzz", "layout", "processes"}  # what they test
+IN_A_BROWSER = Path("draw/browser")  # pages of several packages in one browser
+
+
+def has_its_module(file: Path) -> bool:
+    """Whether a file is `test_MODULE.py` or `test_MODULE_SUBJECT.py`, in the folder of the module's package.
+
+    Tests of several modules of a package have its name in place of that of a module.
+    """
+    name, package = file.stem.removeprefix("test_"), PACKAGE / file.parent
+    modules = {path.stem for path in package.glob("*.py")} | {
+        path.parent.name for path in package.glob("*/__init__.py")
+    }
+    known = modules | ({file.parent.name} if file.parent.name else BESIDE_THE_PACKAGE)
+    return any(name == module or name.startswith(f"{module}_") for module in known)
+
+
+def test_the_tests_of_a_module_are_found_by_its_name():
+    assert has_its_module(Path("laws/test_gr.py")) and has_its_module(Path("laws/test_laws_claims.py"))
+    assert not has_its_module(Path("laws/test_claims.py")) and not has_its_module(Path("law/test_gr.py"))
+    files = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
+    lost = [str(file) for file in files if file.parent != IN_A_BROWSER and not has_its_module(file)]
+    assert not lost, f"name them after a module of src/carom, or its package: {sorted(lost)}"

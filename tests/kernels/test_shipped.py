@@ -13,7 +13,7 @@ import pytest
 from carom.kernels import files, processor, shipped
 from carom.kernels.notice import short
 
-from .test_cache import LONG
+from .test_kernels_cache import LONG
 
 SOURCE = f"""
 import numpy as np

@@ -12,7 +12,7 @@ from carom.solvers.thresholds import THREADED_SWEEPS_CONTACTS
 
 from .contact_problems import box_pile, random_blocks, residual, velocity_after, work
 
-# Rolling friction in the plane has kernels of its own; tests/scenes/test_rolling.py runs them uncompiled.
+# Rolling friction in the plane has kernels of its own; tests/scenes/test_scenes_rolling.py runs them uncompiled.
 KINDS = [(2, False), pytest.param(2, True, marks=pytest.mark.long), (3, False), (3, True)]
 ROUNDING = 1e-12  # of speeds and velocities of order one
 

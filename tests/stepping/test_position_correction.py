@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.stepping.runs import box, disc, engine_of, rough, states_of
-from tests.stepping.test_conservation import momenta
+from tests.stepping.test_stepping_conservation import momenta
 
 from carom.build import build
 from carom.contact.boundaries import boundaries_at

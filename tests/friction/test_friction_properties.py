@@ -11,7 +11,7 @@ from tests.friction import rough
 from carom import friction, laws, solve_impact
 
 COUNT = 6  # problems of each kind; each is solved with three coefficients of restitution
-# The single pass promises nothing of the contacts that friction drives together: see tests/laws/test_as_printed.py.
+# The single pass promises nothing of contacts that friction drives together: see tests/laws/test_laws_as_printed.py.
 MODELS = [*(name for name in friction.MODELS if name != "coulomb_single_pass"), friction.OWN]
 # A law that applies no impulse has no friction either; "own" is for laws that have their own.
 CASES = [

@@ -1,6 +1,6 @@
 """What each stepper conserves to rounding, to which order in the time step, and what it does not: docs/steppers.md.
 
-Run as a program, this file measures and writes the table: `python -m tests.stepping.test_conservation`.
+Run as a program, this file measures and writes the table: `python -m tests.stepping.test_stepping_conservation`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import h5py
 import pytest
+from tests.hdf5.test_safe_file import Died
 from tests.trajectory import small
-from tests.trajectory.test_safe_file import Died
 
 from carom.hdf5 import safe_file
 from carom.hdf5.journal import journal_of

@@ -172,7 +172,7 @@ def in_the_plane():
 def test_in_the_plane():
     """The contact solver, and a disc on the ground and on a plank, with kernels that are not compiled."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", "from tests.scenes.test_rolling import in_the_plane; in_the_plane()"]
+    command = [sys.executable, "-c", "from tests.scenes.test_scenes_rolling import in_the_plane; in_the_plane()"]
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]

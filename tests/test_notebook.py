@@ -18,7 +18,7 @@ from carom.scene import Bodies, Disc, Scene
 from carom.scenes import newtons_cradle
 from carom.towers.named import named_tower
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "examples" / "notebooks").glob("*.ipynb"))
 CHAIN = carom.ImpactProblem.chain([1.0] * 3, [1.0, 0.0, 0.0], name="<three> balls")
 
 
