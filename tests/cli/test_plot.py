@@ -10,7 +10,7 @@ import pytest
 
 import carom as package
 from carom.analysis.run_panels import panel
-from carom.cli.figure_formats import ALL
+from carom.cli.arguments import ALL
 from carom.draw.style import FORMATS
 
 SMALL = ("pool_break", "--set", "rows=3", "--duration", "0.8", "-q")

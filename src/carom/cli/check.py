@@ -9,7 +9,7 @@ import typer
 
 from .arguments import JSON, RUN, number_option
 from .console import WIDE, as_json, out, verdict
-from .tables import count_text, plain_table
+from .tables import count_text, plain_table, small_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,13 +89,9 @@ def _table(checks: list[Check], notes: bool) -> Table:
     table.add_column("verdict", no_wrap=True)
     if notes:
         table.add_column("", style="dim")
+    missing = "[dim]–[/]"
     for c in checks:
-        row = [c.name, _number(c.value), _number(c.bound), "[dim]–[/]" if c.passed is None else verdict(c.passed)]
+        value, bound = (small_text(number, missing=missing) for number in (c.value, c.bound))
+        row = [c.name, value, bound, missing if c.passed is None else verdict(c.passed)]
         table.add_row(*row, *([escape(c.note)] if notes else []))
     return table
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "[dim]–[/]"
-    return "0" if value == 0.0 else f"{value:.1e}"

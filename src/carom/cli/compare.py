@@ -11,16 +11,19 @@ import typer
 
 from ..errors import ProblemError
 from .arguments import (
+    ALL,
     SET,
+    Formats,
+    check_folder,
     complete_scene,
+    formats_of,
     law_names,
     number_option,
     settings_options,
     told,
 )
 from .console import WIDE, as_json, out, remarks
-from .figure_formats import ALL, Formats, check_folder, formats_of
-from .tables import count_text
+from .tables import count_text, plain_table, small_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,17 +144,14 @@ def show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> Non
 
 
 def _table(numbers: Sequence[Numbers], wide: bool) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = plain_table()
     table.add_column("law", style="bold cyan", no_wrap=True)
     columns = {
-        "energy": [_tiny(n.energy_change_most) for n in numbers],
-        "symmetry": [_tiny(n.symmetry_error) for n in numbers],
-        "momentum": [_tiny(n.momentum_drift) for n in numbers],
-        "angular": [_tiny(n.angular_momentum_drift) for n in numbers],
-        "overlap": [_tiny(n.overlap) for n in numbers],
+        "energy": [small_text(n.energy_change_most, 0) for n in numbers],
+        "symmetry": [small_text(n.symmetry_error, 0) for n in numbers],
+        "momentum": [small_text(n.momentum_drift, 0) for n in numbers],
+        "angular": [small_text(n.angular_momentum_drift, 0) for n in numbers],
+        "overlap": [small_text(n.overlap, 0) for n in numbers],
         "contacts": [f"{n.contacts:,.2f}" for n in numbers],
         "iters": [f"{n.iterations:,.2f}" for n in numbers],
         "wall, s": [f"{n.seconds:,.2f}" for n in numbers],
@@ -168,9 +168,3 @@ def _table(numbers: Sequence[Numbers], wide: bool) -> Table:
         mark = "[yellow]*[/]" if n.unresolved else ""
         table.add_row(n.law + mark, *(cells[k] for cells in shown.values()))
     return table
-
-
-def _tiny(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "0" if value == 0.0 else f"{value:.0e}"

@@ -177,11 +177,9 @@ def _compiled(families: dict[str, tuple[int, int]]) -> dict[str, str]:
 
 
 def _show_facts(console: Console, facts: dict[str, str]) -> None:
-    from rich.table import Table
+    from .tables import pairs_table
 
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True, min_width=len("kernels of the package"))
-    table.add_column(overflow="fold")
+    table = pairs_table(len("kernels of the package"))
     for name, value in facts.items():
         table.add_row(name, value)
     console.print(table)

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from ..errors import ProblemError
+from .arguments import check_figure
 from .console import as_json, out, remarks
-from .figure_formats import ALL, names_a_figure
 
 if TYPE_CHECKING:
     from ..sensitivities.fit import Fit
@@ -39,8 +39,7 @@ def fit(
     Prints estimates, standard errors, intervals of 95 percent and correlations, and warns where the data do not
     determine a parameter.
     """
-    if plot is not None and (not names_a_figure(plot) or not plot.parent.is_dir()):
-        raise ProblemError("--plot", str(plot), f"a name in a folder that exists, which ends in one of {ALL}")
+    check_figure("--plot", plot)
     if output is not None and (output.suffix.lower() != ".toml" or not output.parent.is_dir()):
         raise ProblemError("--output", str(output), "a name in a folder that exists, which ends in .toml")
     names = [name.strip() for name in vary.split(",") if name.strip()]

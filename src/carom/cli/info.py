@@ -45,14 +45,11 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
 
 def _run_table(facts: dict[str, Any]) -> Table:
     from rich.markup import escape
-    from rich.table import Table
 
-    from .tables import events_text, law_text, outcomes_text, size_text, tolerance_text
+    from .tables import events_text, law_text, outcomes_text, pairs_table, size_text, tolerance_text
 
     s, energy = facts["settings"], facts["energy"]
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    table = pairs_table()
     size = f"{escape(str(facts['file']))}  [dim]{size_text(facts['bytes'])}, Carom {escape(facts['carom_version'])}[/]"
     table.add_row("file", size)
     table.add_row("run", _state(facts))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..errors import ProblemError
+from .arguments import check_figure
 from .console import as_json, out, remarks
-from .figure_formats import ALL, names_a_figure
 from .resolve import _read
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def outcomes(
 
     The size of the set, from 0 to 1, says how much of the answer mechanics leaves to the choice of a law.
     """
-    if output is not None and (not names_a_figure(output) or not output.parent.is_dir()):
-        raise ProblemError("--output", str(output), f"a name in a folder that exists, which ends in one of {ALL}")
+    check_figure("--output", output)
     chosen = _components(components)
     problem = _read(file)
     from ..analysis.outcomes import outcomes as outcome_set

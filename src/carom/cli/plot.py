@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from ..errors import ProblemError
-from .arguments import RUN, number_option
+from .arguments import ALL, RUN, Formats, formats_of, names_a_figure, number_option
 from .console import out
-from .figure_formats import ALL, Formats, formats_of, names_a_figure
 
 if TYPE_CHECKING:
     from ..draw.figures import Angle

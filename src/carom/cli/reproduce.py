@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
-from .arguments import JSON
+from .arguments import ALL as ALL_FORMATS
+from .arguments import JSON, Formats, check_folder, formats_of
 from .console import as_json, out, remarks
 from .errors import INTERRUPTED
-from .figure_formats import ALL as ALL_FORMATS
-from .figure_formats import Formats, check_folder, formats_of
 from .progress import clock, compile_notice_beside_bar, interrupts_as_such
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from .arguments import (
     told,
 )
 from .console import as_json, out, remarks
+from .tables import small_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -292,22 +293,18 @@ def _resting(facts: dict[str, Any]) -> str:
 def _overlap(facts: dict[str, Any]) -> str:
     share = facts["overlap_in_features"]
     escaped = "; bodies are inside each other or have left their container: use drift_safe" if share > 1.0 else ""
-    return f"{_tiny(share)}  [dim]of the smallest radius or half width{escaped}[/]"
+    return f"{small_text(share)}  [dim]of the smallest radius or half width{escaped}[/]"
 
 
 def _energy(facts: dict[str, Any]) -> str:
     """The drift where energy must be kept, else its change from start to end and the reason; relative to the scale."""
     why = facts["energy_why"]
     if facts["energy_drift"] is not None:
-        return f"drift {_tiny(facts['energy_drift'])}  [dim]of the largest kinetic energy; {why}[/]"
-    rise = "" if facts["energy_rise"] is None else f", largest rise {_tiny(facts['energy_rise'])}"
+        return f"drift {small_text(facts['energy_drift'])}  [dim]of the largest kinetic energy; {why}[/]"
+    rise = "" if facts["energy_rise"] is None else f", largest rise {small_text(facts['energy_rise'])}"
     return f"change {facts['energy_change']:+.2g}{rise}  [dim]of the largest kinetic energy; {why}[/]"
 
 
 def _momentum(facts: dict[str, Any], name: str) -> str:
     value, why = facts[f"{name}_drift"], facts[f"{name}_why"]
-    return f"[dim]not conserved here: {why}[/]" if value is None else f"drift {_tiny(value)}  [dim]{why}[/]"
-
-
-def _tiny(value: float) -> str:
-    return "0" if value == 0.0 else f"{value:.1e}"
+    return f"[dim]not conserved here: {why}[/]" if value is None else f"drift {small_text(value)}  [dim]{why}[/]"

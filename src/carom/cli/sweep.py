@@ -11,9 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ProblemError
-from .arguments import whole_number
+from .arguments import ALL, Formats, formats_of, names_a_figure, whole_number
 from .console import as_json, out, remarks
-from .figure_formats import ALL, Formats, formats_of, names_a_figure
 
 if TYPE_CHECKING:
     from ..sweeps import Progress, Results

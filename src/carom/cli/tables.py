@@ -9,13 +9,19 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def show_pairs(console: Console, rows: list[tuple[str, str]]) -> None:
-    """Prints a borderless table of names and texts."""
+def pairs_table(width: int | None = None) -> Table:
+    """An empty borderless table of names, in a column of at least `width`, and texts."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
+    table.add_column(style="bold", no_wrap=True, min_width=width)
     table.add_column(overflow="fold")
+    return table
+
+
+def show_pairs(console: Console, rows: list[tuple[str, str]]) -> None:
+    """Prints a borderless table of names and texts."""
+    table = pairs_table()
     for name, text in rows:
         table.add_row(name, text)
     console.print(table)
@@ -119,6 +125,13 @@ def plain_table() -> Table:
     from rich.table import Table
 
     return Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+
+
+def small_text(value: float | None, digits: int = 1, missing: str = "–") -> str:
+    """A number with an exponent; 0 is exact."""
+    if value is None:
+        return missing
+    return "0" if value == 0.0 else f"{value:.{digits}e}"
 
 
 def _plain(value: Any) -> str:

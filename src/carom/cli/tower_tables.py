@@ -13,6 +13,7 @@ from rich.table import Table
 from ..towers.contacts import GROUND
 from ..towers.drawing import carried
 from .console import number
+from .tables import count_text, plain_table, show_pairs, size_text, took_text
 
 if TYPE_CHECKING:
     from ..towers import Tower
@@ -38,21 +39,16 @@ def facts_of(tower: Tower) -> dict[str, Any]:
 
 def headline(facts: dict[str, Any]) -> str:
     """One line about the tower, as rich markup."""
-    parts = [counted(facts["bricks"], "brick") + (f" ({facts['fixed']} fixed)" if facts["fixed"] else "")]
-    parts.append(counted(facts["contacts"], "contact"))
+    parts = [count_text(facts["bricks"], "brick") + (f" ({facts['fixed']} fixed)" if facts["fixed"] else "")]
+    parts.append(count_text(facts["contacts"], "contact"))
     if facts["pins"]:
-        parts.append(counted(facts["pins"], "pin"))
+        parts.append(count_text(facts["pins"], "pin"))
     return f"[bold cyan]{escape(facts['tower'])}[/]: {', '.join(parts)}, mass model {facts['mass_model']}"
-
-
-def counted(k: int, one: str) -> str:
-    """A number with its noun in singular or plural."""
-    return f"{k:,} {one}" if k == 1 else f"{k:,} {one}s"
 
 
 def show_list(console: Console, lines: dict[str, str]) -> None:
     """The table of named towers, as names with descriptions."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    table = plain_table()
     table.add_column("tower", style="bold cyan", no_wrap=True)
     table.add_column("description")
     for name, line in lines.items():
@@ -166,7 +162,7 @@ def _print(console: Console, table: Table, total: int, limit: int, what: str) ->
     console.print(table)
     if total > limit:
         console.print(
-            f"  ... and {counted(total - limit, f'more {what}')}: --rows {total} prints all, --json has all digits\n"
+            f"  ... and {count_text(total - limit, f'more {what}')}: --rows {total} prints all, --json has all digits\n"
         )
 
 
@@ -182,15 +178,11 @@ def _table(*titles: str) -> Table:
 
 def show_collapse(console: Console, facts: dict[str, Any]) -> None:
     """The output of `carom tower collapse`."""
-    from .tables import show_pairs
-
     console.print(headline(facts["tower"]))
     show_pairs(console, _collapse_rows(facts))
 
 
 def _collapse_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    from .tables import size_text, took_text
-
     s, o = facts["settings"], facts["settings"]["law_options"]
     near, push, solved = facts["contacts"], facts["resting"], facts["iterations"]
     method = s["stepper"].removeprefix("tower_")
