@@ -210,6 +210,23 @@ def test_a_short_time_still_gives_a_proved_stack():
     assert float(result.overhang) > OPTIMA[6]
 
 
+@pytest.mark.parametrize("after", [0.0, 1.4])
+def test_an_interrupt_ends_the_search_with_the_best_stack_so_far(after):
+    """Before anything is found this is the harmonic stack, later the best one of fewer bricks on more of them."""
+
+    def tell(done: int, total: int, best: float) -> None:
+        if best >= after:
+            raise KeyboardInterrupt
+
+    result = largest_overhang(9, progress=lambda *state: tell(*state) if state[0] < state[1] else None)
+    assert not result.finished and result.proof.holds and len(result.tower.bricks) == 10
+    harmonic = sum(Fraction(1, 2 * k) for k in range(1, 10))
+    if after:
+        assert result.overhang > OPTIMA[6] and 6 <= max(size for size, _ in result.history) < 9
+    else:
+        assert result.overhang == harmonic and not result.history
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

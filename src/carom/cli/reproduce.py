@@ -35,6 +35,9 @@ def reproduce(
     ),
     output: Path = typer.Option(Path("evidence"), "-o", "--output", metavar="DIR", help="Folder of the report."),
     record: bool = typer.Option(False, "--record", help="Store the trajectories also at the small scale."),
+    data: Path | None = typer.Option(
+        None, "--data", metavar="DIR", help="Folder of measurements, for entries that compare with some."
+    ),
     formats: Formats = ALL_FORMATS,
     json: bool = JSON,
 ) -> None:
@@ -53,17 +56,24 @@ def reproduce(
         raise ProblemError.unknown("entry", key, [*ENTRIES, ALL, LIST])
     if scale not in SCALES:
         raise ProblemError.unknown("scale", scale, SCALES)
+    missing = [entry for entry in chosen if entry.needs and data is None]
+    if missing == chosen:
+        raise ProblemError("--data", "nothing", f"the folder {missing[0].needs}, which {key} compares with")
+    if data is not None and not data.is_dir():
+        raise ProblemError("--data", str(data), "a folder of measurements")
     endings = formats_of(formats)
     check_folder(output)
     _check_writable(output)
     from ..draw.style import written_as
 
-    session = _Session(chosen, scale, output, record)
+    for entry in missing:
+        remarks().print(f"{entry.key}: left out, it needs --data with {entry.needs}", markup=False, soft_wrap=True)
+    session = _Session([entry for entry in chosen if entry not in missing], scale, output, record, data)
     with written_as(endings):
         stopped = session.run()
     session.say(json)
     if stopped:
-        again = f"carom reproduce {key} --scale {scale} -o {output}"
+        again = f"carom reproduce {key} --scale {scale} -o {output}" + (f" --data {data}" if data else "")
         remarks().print(f"continue with: {again}", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     if session.failed:
@@ -112,12 +122,12 @@ def _duration(seconds: float) -> str:
 class _Session:
     """The entries that one command makes, with their progress and their results."""
 
-    def __init__(self, chosen: list[Entry], scale: str, output: Path, record: bool) -> None:
+    def __init__(self, chosen: list[Entry], scale: str, output: Path, record: bool, data: Path | None) -> None:
         from ..reproduce import begun, finished
 
         for entry in chosen:
             begun(output / entry.key, scale)  # refuses results of another scale before any work
-        self.chosen, self.scale, self.output, self.record = chosen, scale, output, record
+        self.chosen, self.scale, self.output, self.record, self.data = chosen, scale, output, record, data
         self.failed: dict[str, Evidence] = {}
         here = finished(output, scale)
         self.new = [entry for entry in chosen if entry.key not in here]
@@ -151,7 +161,7 @@ class _Session:
         began = time.perf_counter()
         try:
             with self._telling(entry) as tell, interrupts_as_such():
-                run(entry.key, self.output, self.scale, tell, self.record)
+                run(entry.key, self.output, self.scale, tell, self.record, self.data)
             text = f"{time.perf_counter() - began:.0f} s"
         except Exception as error:  # whatever is wrong with one entry, the others are independent of it
             text = f"failed: {type(error).__name__}: {error}"

@@ -15,6 +15,8 @@ from ..files import write_text
 from ..settings import CollapseSettings, settings_of
 from .arguments import number_option, settings_options, whole_number
 from .console import as_json, out, remarks
+from .errors import INTERRUPTED
+from .progress import EVERY
 
 if TYPE_CHECKING:
     from ..towers import Tower
@@ -267,7 +269,10 @@ def overhang(
     quiet: bool = QUIET,
     json: bool = typer.Option(False, "--json", help="Print the answer as JSON."),
 ) -> None:
-    """Search for a stack of N bricks with the largest overhang that can be proved stable."""
+    """Search for a stack of N bricks with the largest overhang that can be proved stable.
+
+    Ctrl-C ends the search with the best stack that it has.
+    """
     _check_picture(picture, "--draw")
     if output is not None:
         _check_toml(output, "--output", overwrite)
@@ -290,13 +295,19 @@ def overhang(
         for path in (output, picture):
             if path is not None:
                 _remark(f"wrote {path}")
+    if not found.finished:
+        _remark("interrupted: this is the best stack so far")
+        raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager
 def _overhang_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int, float], None] | None]:
-    """A progress bar with the largest overhang so far, in a terminal."""
-    if quiet or not remarks().is_terminal:
+    """The largest overhang so far: beside a progress bar in a terminal, else a line now and then."""
+    if quiet:
         yield None
+        return
+    if not remarks().is_terminal:
+        yield _overhang_lines(title)
         return
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -304,6 +315,18 @@ def _overhang_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int, float
     with Progress(*columns, console=remarks(), transient=True) as bar:
         task = bar.add_task(title, total=1.0, best=0.0)
         yield lambda done, total, best: bar.update(task, completed=done / max(total, 1), best=best)
+
+
+def _overhang_lines(title: str) -> Callable[[int, int, float], None]:
+    last = time.perf_counter()
+
+    def tell(done: int, total: int, best: float) -> None:
+        nonlocal last
+        if time.perf_counter() - last >= EVERY and done < total:
+            last = time.perf_counter()
+            _remark(f"{title}: {100 * done // total} %, best {best:.5f}")
+
+    return tell
 
 
 @tower.command(epilog="Example: carom tower new mine.toml")

@@ -22,7 +22,12 @@ BEGUN = "begun.json"
 
 
 def run(
-    key: str, out: str | Path = ".", scale: str = "small", progress: Progress | None = None, record: bool = False
+    key: str,
+    out: str | Path = ".",
+    scale: str = "small",
+    progress: Progress | None = None,
+    record: bool = False,
+    data: str | Path | None = None,
 ) -> Evidence:
     """Makes one figure or table in the folder `out/KEY`, or reads it if it is there already.
 
@@ -40,7 +45,9 @@ def run(
     if (folder / RESULT).exists():
         return Evidence.load(folder / RESULT)
     entry, began = ENTRIES[key], time.process_time()
-    evidence = entry.run(Case(folder, progress or silent, record or scale == "paper"), scale)
+    evidence = entry.run(
+        Case(folder, progress or silent, record or scale == "paper", None if data is None else Path(data)), scale
+    )
     parameters = entry.parameters(scale) | dict(evidence.parameters)
     evidence = replace(evidence, parameters=parameters, seconds=time.process_time() - began)
     evidence.save(folder / RESULT)

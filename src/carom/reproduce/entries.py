@@ -28,7 +28,8 @@ class Entry:
     """One figure or table, made by a function of a `Case` and sizes: `made_by` is MODULE:FUNCTION, or MODULE for `run`.
 
     `small` and `paper` are the sizes of the two scales; `seconds` are their times on two cores, measured for `small`
-    and measured or estimated for `paper`.
+    and measured or estimated for `paper`. `needs` says which folder of measurements an entry needs; without one the
+    entry is left out.
     """
 
     key: str  # PAPER-figure-N, PAPER-table-N or PAPER-section-N
@@ -37,6 +38,7 @@ class Entry:
     seconds: tuple[float, float] = (0.0, 0.0)
     small: Mapping[str, Any] = field(default_factory=dict)
     paper: Mapping[str, Any] = field(default_factory=dict)
+    needs: str = ""
 
     def sizes(self, scale: str) -> Mapping[str, Any]:
         """The keyword arguments of the function at a scale."""
@@ -143,6 +145,10 @@ _ENTRIES = (
     Entry("laboratory-solitary-wave", "the pulse in a chain of beads", "laboratory:solitary_wave", (3, 3)),
     Entry("laboratory-column", "a column of beads on a wall", "laboratory:column", (2, 2)),
     Entry("laboratory-restitution", "restitution that falls with speed", "laboratory:restitution", (3, 3)),
+    Entry("laboratory-ellipse", "1,718 impacts of a real ellipse: the laws beside six published models", "ellipse",
+          (20, 20), needs="processed_data of the repository mcubelab/planar-impact-dataset"),
+    Entry("laboratory-tosses", "570 tosses of a real cube: its coefficients, and the error of each law", "tosses",
+          (240, 240), needs="data/tosses_processed of the repository DAIRLab/contact-nets"),
     Entry("gas-pressure", "pressure and mean free path of hard discs and spheres against kinetic theory",
           "gases:run_pressure", (17, 300), {"count": 4000, "impacts": 200.0}, {"count": 10_000, "impacts": 1000.0}),
     Entry("gas-cooling", "a granular gas cools by Haff's law: exponent and rate against kinetic theory",

@@ -110,12 +110,14 @@ def rows_of(
 class Case:
     """The folder, progress function and options of one entry.
 
-    With `record` the runs of the entry are stored in `out/runs`: an interrupted entry continues them.
+    With `record` the runs of the entry are stored in `out/runs`: an interrupted entry continues them. `data` is a
+    folder of measurements, for the entries that need one.
     """
 
     out: Path
     tell: Progress = silent
     record: bool = False
+    data: Path | None = None
 
     def part(self, begin: float, end: float) -> Case:
         """The same case whose progress covers the fraction from `begin` to `end`."""

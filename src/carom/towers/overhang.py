@@ -59,7 +59,8 @@ class Overhang:
     """A stack at the edge x = 0 of a table and the proof that it is stable.
 
     `overhang` is in brick lengths. The stability of the stack is proved; that no other stack has a larger overhang is
-    not claimed. `history` has the largest overhang that the search found for each size, (bricks, overhang).
+    not claimed. `history` has the largest overhang that the search found for each size, (bricks, overhang). `finished`
+    is False if Ctrl-C ended the search; the missing bricks were then added at the bottom.
     """
 
     tower: Tower
@@ -67,6 +68,7 @@ class Overhang:
     proof: StackProof
     evaluations: int  # number of stacks that the search optimized
     history: tuple[tuple[int, float], ...]
+    finished: bool = True
 
 
 def largest_overhang(
@@ -80,19 +82,24 @@ def largest_overhang(
 
     The first brick of its tower is the table, fixed; the others follow level by level, from left to right. Without
     `seconds` the search makes one pass, and the result depends on n and `seed` only. With it, further passes keep more
-    and more stacks until the time has elapsed; the smallest possible search takes about a second in any case.
+    and more stacks until the time has elapsed; the smallest possible search takes about a second in any case. Ctrl-C
+    ends the search, which then returns the best stack that it has.
     """
     (n, seed), (width, height), limit = _checked(n, seed, progress), size_of(brick), _limit(seconds)
     best = _harmonic(n)
-    evaluations, history = 0, dict[int, float]()
+    evaluations, history, interrupted = 0, dict[int, float](), False
     for search in _passes(n, limit, seed, progress):
         with one_blas_thread():
             best = _furthest(search.run(), best)
         evaluations += search.evaluations
         history |= {size: max(reach, history.get(size, 0.0)) for size, reach in search.history}
+        interrupted = search.interrupted
+        if interrupted:
+            break
     if progress is not None:
         progress(STEPS, STEPS, float(_reach(best)))
-    return Overhang(_tower(best, width, height), _reach(best), best, evaluations, tuple(sorted(history.items())))
+    known = tuple(sorted(history.items()))
+    return Overhang(_tower(best, width, height), _reach(best), best, evaluations, known, not interrupted)
 
 
 def _passes(n: int, limit: float | None, seed: int, progress: Progress | None) -> Iterator[Search]:
@@ -201,17 +208,24 @@ class Search:
     progress: SearchProgress | None = None
     evaluations: int = 0
     history: list[tuple[int, float]] = field(default_factory=list)  # (size, largest overhang)
+    interrupted: bool = False  # by Ctrl-C
 
     def run(self) -> list[Found]:
-        """Stacks with all the bricks, the one with the largest overhang first."""
+        """Stacks with all the bricks, the one with the largest overhang first; after Ctrl-C those that it leads to."""
         size = min(self.bricks, ALL_UP_TO)
-        found = self._best(size, everything(size, np.random.default_rng(self.seed)))
-        self.history.append((size, found[0].overhang))
-        while size < self.bricks:
-            size += 1
-            larger = self._best(size, [start for stack in found for start in grown(stack)])
-            found = _choice([*larger, bottomed(found[0])], self.width)
+        found: list[Found] = []
+        try:
+            found = self._best(size, everything(size, np.random.default_rng(self.seed)))
             self.history.append((size, found[0].overhang))
+            while size < self.bricks:
+                larger = self._best(size + 1, [start for stack in found for start in grown(stack)])
+                found = _choice([*larger, bottomed(found[0])], self.width)
+                size += 1
+                self.history.append((size, found[0].overhang))
+        except KeyboardInterrupt:
+            self.interrupted = True
+            for _ in range(size, self.bricks):
+                found = [bottomed(stack) for stack in found]
         return found
 
     def _best(self, size: int, starts: list[Start]) -> list[Found]:
