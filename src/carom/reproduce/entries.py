@@ -148,7 +148,7 @@ _ENTRIES = (
     Entry("laboratory-ellipse", "1,718 impacts of a real ellipse: the laws beside six published models", "ellipse",
           (20, 20), needs="processed_data of the repository mcubelab/planar-impact-dataset"),
     Entry("laboratory-tosses", "570 tosses of a real cube: its coefficients, and the error of each law", "tosses",
-          (240, 240), needs="data/tosses_processed of the repository DAIRLab/contact-nets"),
+          (300, 300), needs="data/tosses_processed of the repository DAIRLab/contact-nets"),
     Entry("gas-pressure", "pressure and mean free path of hard discs and spheres against kinetic theory",
           "gases:run_pressure", (17, 300), {"count": 4000, "impacts": 200.0}, {"count": 10_000, "impacts": 1000.0}),
     Entry("gas-cooling", "a granular gas cools by Haff's law: exponent and rate against kinetic theory",

@@ -136,7 +136,7 @@ def cubes(tosses: Sequence[Toss], restitution: float, friction: float, steps: in
         spin=np.array([toss.spin for toss in tosses]),
         orientation=np.array([toss.orientation[0] for toss in tosses]),
         mass=MASS,
-        inertia=(INERTIA,) * 3,
+        inertia=np.full(3, INERTIA),
     )
     materials = {"default": Material(restitution, friction)}
     longest = min(WATCHED, max(len(toss.position) - 1 for toss in tosses) / RATE)
@@ -155,7 +155,7 @@ def cubes(tosses: Sequence[Toss], restitution: float, friction: float, steps: in
 def _places(count: int) -> Floats:
     side = int(np.ceil(np.sqrt(count)))
     k = np.arange(count)
-    return APART * np.column_stack([k % side, k // side, np.zeros(count)])
+    return APART * np.column_stack([k % side, k // side, np.zeros(count)]).astype(np.float64)
 
 
 def errors(tosses: Sequence[Toss], position: Floats, orientation: Floats) -> Floats:
@@ -234,10 +234,10 @@ def fitted(
     if law == "lzb":
         restitutions = [e for e in restitutions if e >= SMALLEST_RESTITUTION]
     count = len(frictions) + len(restitutions) + 1
-    tell = (case.tell(k / count, law) for k in range(count))
+    done = iter(range(count))
 
     def tried(restitution: float, friction: float) -> Again:
-        next(tell)
+        case.tell(next(done) / count, law)
         return again(tosses, law, restitution, friction)
 
     by_friction = np.array([tried(STORED_RESTITUTION, mu).errors for mu in frictions])
