@@ -309,6 +309,27 @@ def test_rays_at_meshes_that_are_not_cast_are_known(dolls):
     assert set(np.unique(found.part)) >= {-1, 0, 1}
 
 
+def test_rays_at_meshes_know_nothing_of_rays_that_were_not_cast(dolls, monkeypatch):
+    """The array of what lattice rays tell begins with anything, and meshes reach beyond the last of its lines."""
+    world, state = dolls
+    shapes, parts = world.shapes_3d, placed_parts(world.shapes_3d, state)
+    rays, sampling = looking_at(state.position, shapes.radius).rays(64, 80), meshes.sampling
+    for aside, down in ((0.0, 0.0), (0.7, 0.9), (-0.7, -0.9)):
+        pictures = []
+        for before in ((0.0, 0.0, 0.0), (np.inf, 1e3, np.inf)):  # and as if all rays kept far away
+
+            def filled(*arguments, value=before):
+                way = sampling(*arguments)
+                way.known[:] = value
+                return way
+
+            monkeypatch.setattr(meshes, "sampling", filled)
+            pictures.append(seen(rays._replace(eye=rays.eye - aside * rays.right + down * rays.up), parts, shapes, 2))
+        assert np.array_equal(pictures[0].depth, pictures[1].depth) and (pictures[0].part >= 0).any()
+        if aside:
+            assert (pictures[0].part[-1 if down > 0.0 else 0] >= 0).any()
+
+
 def test_interpolation_between_rays_at_meshes_is_not_seen(dolls, monkeypatch):
     """Beside a picture with a lattice of all rays: differences at a few pixels where two of the meshes overlap."""
     world, state = dolls

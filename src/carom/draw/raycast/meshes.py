@@ -198,9 +198,12 @@ def _clear_near(rays: Rays, seen: Seen, way: Sampling, i: int, j: int, limit: fl
     """
     size = (1.0 if rays.parallel else seen.far) / rays.scale  # of a pixel, where it is largest
     clear, until = 0.0, 0.0
-    r, c = i // way.lattice // apart * apart, j // way.lattice // apart * apart
+    wide = apart * way.lattice
+    r, c = i // wide * apart, j // wide * apart
+    # A ray on a line of that lattice lies between two of its rays; beyond the last line none was cast.
+    below, right = r if i % wide == 0 else r + apart, c if j % wide == 0 else c + apart
     for corner in range(4):
-        u, v = r + (corner & 1) * apart, c + (corner >> 1) * apart
+        u, v = below if corner & 1 else r, right if corner >> 1 else c
         around, end = way.known[u, v, CLEAR], way.known[u, v, UNTIL]
         if around > clear:
             down, aside = u * way.lattice - i, v * way.lattice - j

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import local
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...contact.boundaries import boundaries_at
 from ...scene.model import Scene
 from ...solvers.rows import Floats
-from ...world import PLANE, Boundaries, State, World
+from ...world import PLANE, Boundaries, Shapes3D, State, World
 from ..camera import Camera, Rays, level_axes, looking_at, upward
 from ..framing import extent_3d
 from ..joints import drawn_joints
@@ -73,6 +73,14 @@ class Kept:
             found = self._work.arrays = no_buffers(rays.rows, rays.columns), image
         made: tuple[Buffers, shade.Image] = found
         return made
+
+    def shapes(self, world: World) -> Shapes3D:
+        """The shapes of the world. Distances from meshes are single: rays through their grids wait for memory."""
+
+        def make() -> Shapes3D:
+            return world.shapes_3d._replace(grid_value=cast(Floats, world.shapes_3d.grid_value.astype(np.float32)))
+
+        return self.get("shapes", (), make)
 
     def get(self, name: str, key: tuple[bytes, ...], make: Callable[[], T]) -> T:
         """What was made last under this name, if it was for the same key, else what `make` returns."""
@@ -136,7 +144,7 @@ def _bits(camera: Camera) -> tuple[bytes, ...]:
 
 def _render(world: World, state: State, colors: Floats, view: View, kept: Kept) -> Picture:
     camera, look, boundaries, _ = view
-    shapes, up, rgb = world.shapes_3d, upward(world.gravity), linear(colors)
+    shapes, up, rgb = kept.shapes(world), upward(world.gravity), linear(colors)
     rays = camera.rays(look.rows * look.smooth, round(look.rows * camera.aspect) * look.smooth)
     everything = placed_parts(shapes, state)
     hollow = enclosing(shapes, state, everything)
