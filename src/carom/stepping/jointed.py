@@ -93,10 +93,9 @@ def spring_energy(world: World, state: State) -> float:
 
 
 def fastest_rate(world: World, state: State) -> float:
-    """A bound on the angular frequencies of mechanisms, from rotations, rods, springs, and pendulums together.
+    """The largest angular frequency of a mechanism: of rotations, of rods, of springs, and of pendulums.
 
-    Its square W^2 bounds the eigenvalues of `M^-1 (V + mu phi)''`: `mu phi''`, from the impulses that keep bodies on
-    their curves, is of the size of the squared rotations, `V''` of gravity over a length and of springs.
+    The energy of a step of the length h oscillates in proportion to the square of its product with h.
     """
     joints = world.joints
     assert joints is not None
@@ -110,11 +109,13 @@ def fastest_rate(world: World, state: State) -> float:
     ease = np.where(kept & world.free[joints.pairs], 1.0 / world.mass[joints.pairs], 0.0).sum(axis=1)
     springs, pairs = joints.springs, joints.springs.body
     soft = np.where((pairs >= 0) & world.free[pairs], 1.0 / world.mass[pairs], 0.0).sum(axis=1)
-    turning = max(
-        float(np.max(spins, initial=0.0)), float(np.max(np.where(ease > 0.0, speed / reach, 0.0), initial=0.0))
-    )
-    falling = float(np.max(np.linalg.norm(world.gravity) / reach, initial=0.0))
-    return float(np.sqrt(turning**2 + falling + float(np.max(springs.stiffness * soft, initial=0.0))))
+    squares = [
+        spins**2,
+        np.where(ease > 0.0, speed / reach, 0.0) ** 2,
+        springs.stiffness * soft,
+        float(np.linalg.norm(world.gravity)) / reach,
+    ]
+    return float(np.sqrt(max(float(np.max(part, initial=0.0)) for part in squares)))
 
 
 # ---- accelerations
