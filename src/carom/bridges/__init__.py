@@ -20,7 +20,7 @@ from ..laws import Law
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..resolve.impulses import solve_impact
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 
 RESTING_STEPS = 2.0  # steps of free fall in which contacts at rest gain the speed of the slowest impact
 LEAST_THRESHOLD = 1e-6  # slowest impact without gravity
@@ -115,7 +115,7 @@ class Bridge(ABC):
 
 
 @kernel
-def struck(pairs, gap, speed, numbers):
+def struck(pairs: Ints, gap: Floats, speed: Floats, numbers: tuple[float, float, float]) -> tuple[Ints, Ints]:
     """Contacts and bodies of the islands in which a contact closes within a time at the speed of an impact.
 
     `pairs` are those of the contacts, and after them those of joints. Contacts take part that touch or close. Islands
