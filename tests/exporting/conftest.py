@@ -1,4 +1,4 @@
-"""Two runs that all exports take: one of the plane, one of space."""
+"""Runs that all exports take: of the plane, of space, and with joints."""
 
 from __future__ import annotations
 
@@ -21,3 +21,10 @@ def solid() -> Trajectory:
     """Compounds in a container, 3D."""
     scene = SCENES["cross_packing"](**SCENES["cross_packing"].small)
     return carom.simulate(scene, duration=3 * scene.step, frame_rate=1.0 / scene.step, impulses=True)
+
+
+@pytest.fixture(scope="package")
+def jointed() -> Trajectory:
+    """A double pendulum beside a wall."""
+    scene = SCENES["double_pendulum"](**SCENES["double_pendulum"].small)
+    return carom.simulate(scene, duration=4 * scene.step, frame_rate=1.0 / scene.step, impulses=True)

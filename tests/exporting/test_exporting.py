@@ -20,7 +20,7 @@ from carom.trajectory import Trajectory
 SINGLE = 1e-6
 
 
-@pytest.fixture(params=["flat", "solid"])
+@pytest.fixture(params=["flat", "solid", "jointed"])
 def run(request) -> Trajectory:
     return request.getfixturevalue(request.param)
 

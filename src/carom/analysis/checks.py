@@ -48,10 +48,12 @@ KEPT, NEVER_RISES, FREE = "kept", "never rises", "free"  # requirements on the e
 EXPLAINED = 1e-9  # momentum that events do not explain, relative to the largest impulse: rounding of long sums
 PUSHED_OUT = 1e-3  # energy, relative, that a substepped run may gain by pushing overlap out
 RECORDED_ENERGY = 6e-8  # relative rounding of the energy of a body that appears or vanishes
-# The energy of a mechanism oscillates with the square of angular frequency times time step, by a quarter of it for a
-# harmonic oscillator in Verlet's method, and by at most 0.35 of it in the shipped scenes: with a quarter as the bound
-# four_bar failed. However fast mechanisms move,
-# it may not rise by more than LARGEST_JOINTED_RISE.
+# RATTLE with steps k keeps a modified energy H~ = H - k^2 (v^T M b / 12 + a^T M a / 24) + O(k^4), with v, a and b the
+# velocity and its first two derivatives (Hairer, Lubich and Wanner, Geometric Numerical Integration, IX.8; forces of
+# joints do no work). Bodies that turn at the rate W have |b| <= W^2 |v| and |a| <= W |v|: H changes by at most 5/12 of
+# (W k)^2 times the kinetic energy (1/6 with either sign, and 1/12), by 1/4 in a harmonic oscillator. On sliders that
+# turn at W, Coriolis forces double both bounds, |b| <= 2 W^2 |v| and |a| <= 2 W |v|: 1/3 with either sign, and 1/3.
+# However fast mechanisms move, their energy may not rise by more than LARGEST_JOINTED_RISE.
 OSCILLATION, LARGEST_JOINTED_RISE = 1.0, 1e-3
 TOWER_ENERGY = 1e-3  # relative; the position-based steps of towers keep energy to the square of the time step
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..laws import Law
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..resolve.impulses import solve_impact
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 
 RESTING_STEPS = 2.0  # steps of free fall in which contacts at rest gain the speed of the slowest impact
 LEAST_THRESHOLD = 1e-6  # slowest impact without gravity
@@ -57,22 +57,10 @@ class Bridge(ABC):
     restitution: Restitution = None
     touch: float = 1e-6
     threshold: float | None = None
-    horizon: float | None = field(default=None, init=False, repr=False)  # time ahead, while a problem is sought
-
-    def closing(self, gap: Floats, speed: Floats, horizon: float) -> tuple[Any, bool]:
-        """The contacts (m,) that touch or close within a time, and whether one of them is an impact."""
-        taking_part = gap + horizon * np.minimum(speed, 0.0) <= self.touch
-        slowest = slowest_impact(self.threshold, float(np.linalg.norm(self.gravity)), self.time_step)
-        return taking_part, bool((taking_part & (speed < -slowest)).any())
-
-    def at_rest(self, gap: Floats, speed: Floats) -> bool:
-        """Whether a problem is sought, and no contact impacts: most steps end here, before a problem is made."""
-        return self.horizon is not None and not self.closing(gap, speed, self.horizon)[1]
 
     @abstractmethod
-    def detect(self) -> tuple[ImpactProblem, Floats] | None:
-        """All contacts that the engine reports, as one problem, and their gaps (m,); None without contacts, or if they
-        are `at_rest`."""
+    def detect(self, horizon: float) -> ImpactProblem | None:
+        """What impacts within a time, with all that it may move; None if nothing impacts (`impacting`)."""
 
     @abstractmethod
     def write(self, velocity: Floats) -> None:
@@ -93,24 +81,26 @@ class Bridge(ABC):
         """The acceleration (D,) of free fall in the engine."""
 
     def problem(self, horizon: float = 0.0) -> ImpactProblem | None:
-        """The impact at this instant: contacts that touch or close within the time `horizon`. None if there is none."""
-        self.horizon = horizon
-        try:
-            found = self.detect()
-        finally:
-            self.horizon = None
-        if found is None:
-            return None
-        problem, gap = found
-        taking_part, impacts = self.closing(gap, problem.separation_speed(), horizon)
-        if not impacts:
-            return None
-        chosen = problem.selected(taking_part)
-        return chosen if self.restitution is None else chosen.with_(restitution=self.restitution)
+        """The impact at this instant: contacts that touch or close within the time `horizon`, of islands in which one
+        of them is an impact. None if there is none."""
+        return self.detect(horizon)
+
+    def impacting(self, pairs: Any, gap: Floats, speed: Floats, horizon: float, links: Any = ()) -> tuple[Any, Any]:
+        """The contacts that take part in an impact within a time, and the bodies that it may move, as numbers.
+
+        `pairs` (m, 2) and `links` (l, 2) are bodies, -1 for what does not move; links are joints.
+        """
+        slowest = slowest_impact(self.threshold, float(np.linalg.norm(self.gravity)), self.time_step)
+        size = len(pairs) + len(links)
+        joined = np.empty((size, 2), np.int64)
+        joined[: len(pairs)], joined[len(pairs) :] = pairs, np.reshape(links, (-1, 2))
+        return struck(joined, gap, speed, (self.touch, slowest, horizon))
 
     def resolve(self, horizon: float = 0.0) -> ImpactSolution | None:
         """Resolves the impact at this instant and writes the velocities; None if nothing impacts."""
-        problem = self.problem(horizon)
+        return self._answered(self.detect(horizon))
+
+    def _answered(self, problem: ImpactProblem | None) -> ImpactSolution | None:
         if problem is None:
             return None
         solution = solve_impact(problem, self.law)
@@ -122,3 +112,35 @@ class Bridge(ABC):
         solution = self.resolve(self.time_step)
         self.advance()
         return solution
+
+
+@kernel
+def struck(pairs: Ints, gap: Floats, speed: Floats, numbers: tuple[float, float, float]) -> tuple[Ints, Ints]:
+    """Contacts and bodies of the islands in which a contact closes within a time at the speed of an impact.
+
+    `pairs` are those of the contacts, and after them those of joints. Contacts take part that touch or close. Islands
+    without an impact rest, and are left to the engine.
+    """
+    (touch, slowest, horizon), m = numbers, len(gap)
+    taking_part = gap + horizon * np.minimum(speed, 0.0) <= touch
+    parent = np.arange(pairs.max() + 1)
+    for i in range(len(pairs)):
+        a, b = pairs[i, 0], pairs[i, 1]
+        if a < 0 or b < 0 or (i < m and not taking_part[i]):
+            continue
+        while parent[a] != a:
+            a = parent[a]
+        while parent[b] != b:
+            b = parent[b]
+        parent[max(a, b)] = min(a, b)
+    for b in range(len(parent)):  # parents have smaller numbers than their children
+        parent[b] = parent[parent[b]]
+    moved = np.zeros(len(parent), np.bool_)
+    for i in range(m):
+        if taking_part[i] and speed[i] < -slowest:
+            moved[parent[max(pairs[i, 0], pairs[i, 1])]] = True
+    for i in range(m):
+        taking_part[i] = taking_part[i] and moved[parent[max(pairs[i, 0], pairs[i, 1])]]
+    for b in range(len(parent)):
+        moved[b] = moved[parent[b]]
+    return np.flatnonzero(taking_part), np.flatnonzero(moved)

@@ -30,6 +30,9 @@ class MujocoBridge(Bridge):
     and its own springs do not act on them. Equality constraints are joints of the impact: it does not change their
     speeds.
 
+    The bodies of the impact are the kinematic trees that it may move, with one component for each degree of freedom.
+    Trees with fewer than the largest one have components of mass 1 besides, which nothing moves.
+
     Models with joints need one of MuJoCo's integrators that evaluate forces once per step: Euler, implicit or
     implicitfast. RK4 evaluates them at later instants too, at which its own contacts act on links that joints
     accelerate toward each other, and loses energy. Free bodies may have any integrator.
@@ -43,6 +46,10 @@ class MujocoBridge(Bridge):
         # Views of the engine's own arrays: each access through the model or the data makes a new one.
         bodies = np.asarray(model.geom_bodyid)
         self._moving = (data.cvel, data.subtree_com, bodies, np.asarray(model.body_rootid), self._option.gravity)
+        self._trees = (model.body_treeid, model.tree_dofadr, model.tree_dofnum)
+        self._masses = (data.M, model.M_rownnz, model.M_rowadr, model.M_colind)
+        self._motions = (data.cdof, model.body_weldid, model.body_dofadr, model.body_dofnum, model.dof_parentid)
+        self._chosen: Any = None  # trees of the last problem
         self._check_integrator()
 
     def _check_integrator(self) -> bool:
@@ -73,72 +80,92 @@ class MujocoBridge(Bridge):
         if data.ncon:
             contact, numbers = data.contact, (self.touch, self.threshold, self._option.timestep)
             if impact_in(contact.geom, contact.dist, contact.pos, contact.frame, self._moving, numbers):
-                return super().step()
+                solution = self._answered(self._found(self.time_step))
+                self.advance()
+                return solution
         mujoco.mj_step2(model, data)
         return None
 
-    def detect(self) -> tuple[ImpactProblem, Floats] | None:
-        model, data = self.model, self.data
+    def detect(self, horizon: float) -> ImpactProblem | None:
         self._check_integrator()
-        mujoco.mj_fwdPosition(model, data)
-        if data.ncon == 0 or self.at_rest(np.array(data.contact.dist), self._approach()):
+        mujoco.mj_fwdPosition(self.model, self.data)
+        mujoco.mj_comVel(self.model, self.data)
+        return self._found(horizon)
+
+    def _found(self, horizon: float) -> ImpactProblem | None:
+        """The impact among the contacts that the engine has found at the present positions and velocities."""
+        data = self.data
+        if data.ncon == 0:
             return None
-        contacts = [c for c in data.contact[: data.ncon] if min(c.geom) >= 0]  # flexes and skins have no geom
-        rows = [self._rows(contact) for contact in contacts]
-        joints = self._equalities()
-        # Contacts of geoms that cannot move, or that equality constraints lock, take no part.
-        used = [k for k, block in enumerate(rows) if block[0].any() and not _locked(block[0], joints.get("joints"))]
-        if not used:
+        contact = data.contact
+        gap, place, frame = contact.dist, contact.pos, contact.frame
+        pairs, speed = approaches(contact.geom, place, frame, self._moving, self._trees[0])
+        numbers = np.flatnonzero((pairs >= 0).any(axis=1))  # geoms that cannot move take no part
+        if len(numbers) == 0:
             return None
-        mass = np.zeros((model.nv, model.nv))
-        mujoco.mj_fullM(model, data, mass)
-        problem = ImpactProblem.from_matrices(
+        held, links = self._equalities()
+        chosen, trees = self.impacting(pairs[numbers], gap[numbers], speed[numbers], horizon, links)
+        if len(chosen) == 0:
+            return None
+        chosen = numbers[chosen]
+        self._chosen = trees, int(self._trees[2][trees].max())
+        mass, velocity = tree_masses(*self._chosen, self._trees, self._masses, data.qvel)
+        found = (contact.geom[chosen], place[chosen], frame[chosen], pairs[chosen])
+        bodies, rows = tree_rows(*self._chosen, found, self._trees, self._moving, self._motions)
+        joints = self._held(held)
+        free = [k for k in range(len(chosen)) if rows[k, 0].any() and not _locked(rows[k, 0], bodies[k], joints)]
+        if not free:
+            return None
+        friction = np.where(contact.dim[chosen] > 1, contact.friction[chosen, 0], 0.0)
+        used = slice(None) if len(free) == len(chosen) else free
+        return ImpactProblem.from_blocks(
             mass,
-            [rows[k][0] for k in used],
-            data.qvel,
-            tangents=np.array([rows[k][1:] for k in used]),
-            **joints,
-            friction=[contacts[k].friction[0] if contacts[k].dim > 1 else 0.0 for k in used],
+            bodies[used],
+            rows[used, 0],
+            velocity,
+            tangents=rows[used, 1:],
+            joints=joints,
+            joint_speed=None if joints is None else joints @ velocity.ravel(),
+            friction=friction[used],
+            restitution=1.0 if self.restitution is None else self.restitution,
             name="MuJoCo",
         )
-        return problem, np.array([contacts[k].dist for k in used])
 
-    def _approach(self) -> Floats:
-        """Normal speeds (ncon,) of all contacts, from the velocities of their bodies."""
-        model, data, contact = self.model, self.data, self.data.contact
-        mujoco.mj_comVel(model, data)
-        body = model.geom_bodyid[contact.geom]
-        arm = contact.pos[:, None] - data.subtree_com[model.body_rootid[body]]
-        velocity = data.cvel[body, 3:] + np.cross(data.cvel[body, :3], arm)
-        speed: Floats = ((velocity[:, 1] - velocity[:, 0]) * contact.frame[:, :3]).sum(axis=1)
-        return speed
+    def _equalities(self) -> tuple[Floats | None, Any]:
+        """The active equality constraints, which MuJoCo puts first: loops, welds, coupled joints, tendons.
 
-    def _equalities(self) -> dict[str, Floats]:
-        """The active equality constraints, which MuJoCo puts first: loops, welds, coupled joints, tendons."""
+        Their rows (ne, nv), and pairs of trees that they connect.
+        """
         model, data = self.model, self.data
         if data.ne == 0:
-            return {}
+            return None, ()
         held = np.zeros((data.nefc, model.nv))
         if mujoco.mj_isSparse(model):
             mujoco.mju_sparse2dense(held, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
         else:
             held[:] = np.reshape(data.efc_J, (data.nefc, model.nv))
         held = held[: data.ne]
-        held = held[held.any(axis=1)]
-        return {"joints": held, "joint_speed": held @ data.qvel}
+        trees = [model.dof_treeid[np.flatnonzero(row)] for row in held]
+        links = [np.stack([np.full(len(met), met[0]), met], axis=1) for met in trees if len(met)]
+        return held, np.concatenate([*links, np.zeros((0, 2), np.int64)])
 
-    def _rows(self, contact: Any) -> Floats:
-        """Normal and two tangents (3, nv): velocity of the second geom relative to the first, in the contact frame."""
-        frame = np.reshape(contact.frame, (3, 3))
-        relative = np.zeros((3, self.model.nv))
-        for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
-            jacobian = np.zeros((3, self.model.nv))
-            mujoco.mj_jac(self.model, self.data, jacobian, None, contact.pos, self.model.geom_bodyid[geom])
-            relative += sign * jacobian
-        return frame @ relative
+    def _held(self, held: Floats | None) -> Floats | None:
+        """Rows of equality constraints over the components of the chosen trees."""
+        if held is None:
+            return None
+        trees, d = self._chosen
+        rows = np.zeros((len(held), len(trees), d))
+        for k, tree in enumerate(trees):
+            first, count = self._trees[1][tree], self._trees[2][tree]
+            rows[:, k, :count] = held[:, first : first + count]
+        flat = rows.reshape(len(held), -1)
+        flat = flat[flat.any(axis=1)]
+        return flat if len(flat) else None
 
     def write(self, velocity: Floats) -> None:
-        self.data.qvel[:] = velocity
+        for k, tree in enumerate(self._chosen[0]):
+            first, count = self._trees[1][tree], self._trees[2][tree]
+            self.data.qvel[first : first + count] = velocity[k, :count]
 
     def advance(self) -> None:
         mujoco.mj_step(self.model, self.data)
@@ -149,30 +176,103 @@ def impact_in(geom, gap, point, frame, moving, numbers):
     """Whether a contact closes within the time step and is an impact, from the velocities that `mj_step1` has found.
 
     `moving` are the velocities (bodies, 6) about the centers of mass of trees, these centers, the bodies of geoms, the
-    roots of bodies, and gravity; `numbers` are those of `Bridge.closing`.
+    roots of bodies, and gravity; `numbers` are `touch` and `threshold` of `Bridge` and the time step.
     """
     (velocity, center, body, root, gravity), (touch, threshold, h) = moving, numbers
     slowest = slowest_impact(threshold, np.sqrt((gravity * gravity).sum()), h)
     for i in range(len(gap)):
         if geom[i, 0] < 0 or geom[i, 1] < 0:  # flexes and skins have no geom
             continue
-        speed = 0.0
-        for side in range(2):
-            b = body[geom[i, side]]
-            v, c, own = velocity[b], center[root[b]], 0.0
-            x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
-            own += frame[i, 0] * (v[3] + v[1] * z - v[2] * y)
-            own += frame[i, 1] * (v[4] + v[2] * x - v[0] * z)
-            own += frame[i, 2] * (v[5] + v[0] * y - v[1] * x)
-            speed += own if side else -own
+        speed = _approach(i, geom, point, frame, (velocity, center, body, root))
         if speed < -slowest and gap[i] + h * speed <= touch:
             return True
     return False
 
 
-def _locked(row: Floats, joints: Floats | None) -> bool:
+@kernel(inline="always")
+def _approach(i, geom, point, frame, moving):
+    """Normal speed of the second geom of contact i relative to the first."""
+    (velocity, center, body, root), speed = moving, 0.0
+    for side in range(2):
+        b = body[geom[i, side]]
+        v, c, own = velocity[b], center[root[b]], 0.0
+        x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
+        own += frame[i, 0] * (v[3] + v[1] * z - v[2] * y)
+        own += frame[i, 1] * (v[4] + v[2] * x - v[0] * z)
+        own += frame[i, 2] * (v[5] + v[0] * y - v[1] * x)
+        speed += own if side else -own
+    return speed
+
+
+@kernel
+def approaches(geom, point, frame, moving, tree):
+    """Trees (m, 2) of the geoms of contacts, -1 for what cannot move, and normal speeds (m,)."""
+    velocity, center, body, root, _ = moving
+    pairs, speed = np.full((len(geom), 2), -1), np.zeros(len(geom))
+    for i in range(len(geom)):
+        if geom[i, 0] >= 0 and geom[i, 1] >= 0:
+            pairs[i, 0], pairs[i, 1] = tree[body[geom[i, 0]]], tree[body[geom[i, 1]]]
+            speed[i] = _approach(i, geom, point, frame, (velocity, center, body, root))
+    return pairs, speed
+
+
+@kernel
+def tree_masses(trees, d, tree, matrix, rates):
+    """Mass matrices (n, d, d) of trees and their velocities (n, d)."""
+    (_, first, count), (value, width, start, column) = tree, matrix
+    mass, velocity = np.zeros((len(trees), d, d)), np.zeros((len(trees), d))
+    for k in range(len(trees)):
+        low, size = first[trees[k]], count[trees[k]]
+        for i in range(d):
+            if i >= size:
+                mass[k, i, i] = 1.0
+                continue
+            velocity[k, i] = rates[low + i]
+            for e in range(start[low + i], start[low + i] + width[low + i]):
+                j = column[e] - low
+                mass[k, i, j] = mass[k, j, i] = value[e]
+    return mass, velocity
+
+
+@kernel
+def tree_rows(trees, d, found, tree, moving, motions):
+    """Places (m, 2) of the two trees of contacts among the given ones, and rows (m, 3, 2, d): normal and two tangents.
+
+    A contact of a tree with itself has one entry.
+    """
+    (geom, point, frame, pairs), (_, first, count) = found, tree
+    (_, center, body, root, _), (axis, weld, start, width, parent) = moving, motions
+    m, number = len(geom), np.full(len(count), -1)
+    number[trees] = np.arange(len(trees))
+    bodies, rows = np.full((m, 2), -1), np.zeros((m, 3, 2, d))
+    for i in range(m):
+        for side in range(2):
+            if pairs[i, side] < 0:
+                continue
+            own = side if pairs[i, 0] != pairs[i, 1] else 0
+            bodies[i, own] = number[pairs[i, side]]
+            b, sign = weld[body[geom[i, side]]], 1.0 if side else -1.0
+            c, low = center[root[b]], first[pairs[i, side]]
+            x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
+            k = start[b] + width[b] - 1
+            while k >= 0:
+                s = axis[k]
+                u, v, w = s[3] + s[1] * z - s[2] * y, s[4] + s[2] * x - s[0] * z, s[5] + s[0] * y - s[1] * x
+                for r in range(3):
+                    along = frame[i, 3 * r] * u + frame[i, 3 * r + 1] * v + frame[i, 3 * r + 2] * w
+                    rows[i, r, own, k - low] += sign * along
+                k = parent[k]
+    return bodies, rows
+
+
+def _locked(row: Floats, bodies: Any, joints: Floats | None) -> bool:
     """Whether a row is a combination of those of the joints, so that no motion is left along it."""
     if joints is None:
         return False
-    explained = joints.T @ np.linalg.lstsq(joints.T, row, rcond=1e-10)[0]
-    return bool(np.linalg.norm(row - explained) <= 1e-9 * np.linalg.norm(row))
+    d = row.shape[1]
+    flat = np.zeros(joints.shape[1])
+    for side, body in enumerate(bodies):
+        if body >= 0:
+            flat[body * d : (body + 1) * d] = row[side]
+    explained = joints.T @ np.linalg.lstsq(joints.T, flat, rcond=1e-10)[0]
+    return bool(np.linalg.norm(flat - explained) <= 1e-9 * np.linalg.norm(flat))

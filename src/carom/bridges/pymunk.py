@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel, lean
 from ..laws import Law
-from ..problem.joints import Joints, joints_between
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.rows import Floats, Ints
@@ -24,35 +23,41 @@ except ImportError as absent:
 
 
 STATE = (
-    pymunk.batch.BodyFields.POSITION
+    pymunk.batch.BodyFields.BODY_ID
+    | pymunk.batch.BodyFields.POSITION
     | pymunk.batch.BodyFields.ANGLE
     | pymunk.batch.BodyFields.VELOCITY
     | pymunk.batch.BodyFields.ANGULAR_VELOCITY
 )
 X, Y, ANGLE, VX, VY, SPIN = range(6)  # columns of the state of a body, in the order of pymunk.batch
-SPRINGS = (pymunk.DampedSpring, pymunk.DampedRotarySpring)  # forces, which give no impulse in an instant
+# What an impact does not change, what it may open, and forces, which give no impulse in an instant.
+HOLDING = (pymunk.PivotJoint, pymunk.PinJoint, pymunk.GrooveJoint, pymunk.GearJoint, pymunk.SimpleMotor)
+ONE_SIDED = (pymunk.SlideJoint, pymunk.RotaryLimitJoint, pymunk.RatchetJoint)
+SPRINGS = (pymunk.DampedSpring, pymunk.DampedRotarySpring)
 
 
 class PymunkBridge(Bridge):
     """Impacts of a pymunk space. Restitution None takes the product of the elasticities, as pymunk does.
 
-    pymunk finds shapes that overlap. To find them a step earlier, each moving shape is queried with its radius enlarged
-    by the distance that the fastest body covers. Static and kinematic bodies are boundaries with their own velocity.
-    Pivot joints and pin joints are joints of the impact, which does not change their speeds; springs
-    give no impulse. Other constraints are refused.
+    One kernel on the state of all bodies finds the pairs of shapes that may impact within a step. pymunk finds shapes
+    that overlap: it is asked for the contacts of the near pairs of such an island, with the radius of one shape
+    enlarged by the distance that both may cover. Static and kinematic bodies are boundaries with their own velocity.
 
-    Steps in which nothing can impact cost one kernel on the state of all bodies. It knows the shapes of the first step,
-    and takes them again when bodies or shapes are added or removed; after other changes of a shape call `forget`.
+    Constraints take part in the impact. It does not change the speeds of pins, pivots, grooves, gears and motors.
+    Slides, ends of grooves, limits of angles and ratchets are one-sided: if they close, they are contacts without
+    restitution. Springs, and constraints with a largest force, give no impulse in an instant. Other kinds are refused.
+
+    The bridge knows the shapes and constraints of the first step, and takes them again when some are added or removed;
+    after a change of one of them in place call `forget`.
     """
 
     def __init__(self, space: Any, time_step: float, law: str | Law = "gr", **options: Any) -> None:
         """`options` are those of `Bridge`: restitution, touch, threshold."""
         super().__init__(law, **options)
         self.space, self._time_step = space, time_step
-        self.bodies: list[Any] = []
-        self._known: tuple[int, int] | None = None
-        self._outlines: Outlines | None = None
+        self.bodies: list[Any] = []  # of the last problem
         self._buffer = pymunk.batch.Buffer()
+        self.forget()
 
     @property
     def time_step(self) -> float:
@@ -64,94 +69,111 @@ class PymunkBridge(Bridge):
 
     def forget(self) -> None:
         """Lets the next step take the shapes of the space again: after a change of one of them in place."""
-        self._known = None
+        self._known: tuple[Any, ...] = ()
+
+    def _state(self) -> Floats:
+        """Position, angle, velocity and spin of all bodies, one after the other."""
+        space, buffer = self.space, self._buffer
+        buffer.clear()
+        pymunk.batch.get_space_bodies(space, STATE, buffer)
+        known = (bytes(buffer.int_buf()), len(space.shapes), len(space.constraints))
+        if known != self._known:
+            self._known = known
+            order = {int(number): k for k, number in enumerate(np.frombuffer(known[0], np.uintp))}
+            self._outlines = outlines(space, order)
+            self._shapes = [shape for shape in space.shapes if not shape.sensor]
+            self._bodies = sorted(space.bodies, key=lambda body: order[body.id])
+            self._place = {body: order[body.id] for body in space.bodies if body.body_type == pymunk.Body.DYNAMIC}
+            self._movable = np.array([body in self._place for body in self._bodies] + [False])
+            self._constraints = [constraint for constraint in space.constraints if acts(constraint)]
+            links = [[self._place.get(body, -1) for body in (c.a, c.b)] for c in self._constraints]
+            self._links = np.array(links, np.int64).reshape(-1, 2)
+        return np.frombuffer(buffer.float_buf())
 
     def step(self) -> ImpactSolution | None:
         """Resolves what impacts during the next time step, then lets the engine make that step."""
-        space, buffer = self.space, self._buffer
-        known = (len(space.shapes), len(space.bodies))
-        if known != self._known:
-            self._known, self._outlines = known, outlines(space)
-        buffer.clear()
-        pymunk.batch.get_space_bodies(space, STATE, buffer)
+        state, solution = self._state(), None
         numbers = (self.touch, self.threshold, self._time_step)
-        if may_impact(self._outlines, np.frombuffer(buffer.float_buf()), space.gravity, numbers):
-            return super().step()
+        if may_impact(self._outlines, state, self.space.gravity, numbers):
+            solution = self._answered(self._found(state, self._time_step))
         self.advance()
-        return None
+        return solution
 
-    def detect(self) -> tuple[ImpactProblem, Floats] | None:
-        self.bodies = [body for body in self.space.bodies if body.body_type == pymunk.Body.DYNAMIC]
-        number = {body: k for k, body in enumerate(self.bodies)}
-        found = list(self._contacts(number))
+    def detect(self, horizon: float) -> ImpactProblem | None:
+        return self._found(self._state(), horizon)
+
+    def _found(self, state: Floats, horizon: float) -> ImpactProblem | None:
+        """The impact within a time."""
+        numbers = (self.touch, self.threshold, horizon)
+        pairs, speed, reach = near_pairs(self._outlines, state, numbers)
+        if len(pairs) == 0:
+            return None
+        # Bounds on approach tell which islands may have an impact: only there pymunk is asked for contacts.
+        owners = self._outlines.body[pairs]
+        free, nothing = np.where(self._movable[owners], owners, -1), np.zeros(len(pairs))
+        near, _ = self.impacting(free, nothing, -speed, horizon, self._links)
+        found = list(self._contacts(pairs[near], reach[near]))
         if not found:
             return None
-        pairs, points, normals, gaps, bounds, mu, e = (
-            np.array(column, dtype=float) for column in zip(*found, strict=True)
-        )
-        places = [tuple(body.local_to_world(body.center_of_gravity)) for body in self.bodies]
-        velocities = np.array([(*body.velocity, body.angular_velocity) for body in self.bodies])
-        if self.at_rest(
-            gaps, _approach(pairs.astype(np.int64), points, normals, np.array(places), velocities) + bounds
-        ):
+        found += [limit for constraint in self._constraints for limit in _limits(constraint)]
+        rows = np.array([contact.rows() for contact in found])
+        moving = np.array([[_velocity(body) for body in contact.pair] for contact in found]).reshape(-1, 1, 6)
+        bodies = np.array([[self._place.get(body, -1) for body in contact.pair] for contact in found])
+        given = np.array([(contact.gap, contact.friction, contact.restitution) for contact in found])
+        approach = (rows[:, 0] * moving[:, 0]).sum(axis=1)
+        chosen, own = self.impacting(bodies, given[:, 0], approach, horizon, self._links)
+        if len(chosen) == 0:
             return None
-        problem = ImpactProblem.from_contacts(
-            places,
-            [body.mass for body in self.bodies],
-            [body.moment for body in self.bodies],
-            velocities,
-            pairs,
-            points,
-            normals,
-            boundary_speed=bounds,
-            restitution=e,
-            friction=mu,
-            joints=self._joints(number, np.array(places), velocities),
+        self.bodies = [self._bodies[k] for k in own]
+        number = np.full(len(self._bodies) + 1, -1)
+        number[own] = np.arange(len(own))
+        fixed = moving * np.repeat(bodies < 0, 3, axis=1)[:, None]
+        boundary = (rows * fixed).sum(axis=2)[chosen]
+        velocity = np.array([_velocity(body) for body in self.bodies])
+        joints = self._held(number)
+        _, friction, restitution = given[chosen].T
+        return ImpactProblem.from_blocks(
+            [(body.mass, body.mass, body.moment) for body in self.bodies],
+            number[bodies[chosen]],
+            rows[chosen, 0].reshape(-1, 2, 3),
+            velocity,
+            tangents=rows[chosen, 1:].reshape(-1, 1, 2, 3),
+            boundary_speed=boundary[:, 0],
+            tangent_speed=boundary[:, 1:],
+            friction=friction,
+            restitution=restitution if self.restitution is None else self.restitution,
+            joints=joints,
+            joint_speed=None if joints is None else joints @ velocity.ravel(),
             name="pymunk",
         )
-        return problem, gaps
 
-    def _joints(self, number: dict[Any, int], places: Floats, velocities: Floats) -> Joints | None:
-        """The constraints that prescribe a velocity, at the speeds that they have."""
-        tables: list[dict[str, Any]] = []
-        for constraint in self.space.constraints:
-            pair = [number.get(body, -1) for body in (constraint.a, constraint.b)]
-            if isinstance(constraint, SPRINGS) or pair == [-1, -1]:
-                continue
-            if isinstance(constraint, pymunk.PivotJoint):
-                point = constraint.a.local_to_world(constraint.anchor_a)
-                tables.append({"kind": "pin", "bodies": pair, "point": tuple(point)})
-            elif isinstance(constraint, pymunk.PinJoint):
-                ends = [
-                    tuple(body.local_to_world(anchor))
-                    for body, anchor in ((constraint.a, constraint.anchor_a), (constraint.b, constraint.anchor_b))
-                ]
-                tables.append({"kind": "rod", "bodies": pair, "ends": ends})
-            else:
-                kind = type(constraint).__name__
-                raise ProblemError("constraint", kind, "PivotJoint, PinJoint, DampedSpring or DampedRotarySpring")
-        return joints_between(tables, places, 3).holding(velocities) if tables else None
+    def _held(self, number: Ints) -> Floats | None:
+        """Rows of the constraints of the bodies with a number, at the speeds that these have."""
+        rows, count = [], int(number.max()) + 1
+        for constraint, pair in zip(self._constraints, number[self._links], strict=True):
+            for row in _rows(constraint) if pair.max() >= 0 else ():
+                rows.append(np.zeros((count, 3)))
+                for side, body in enumerate(pair):
+                    if body >= 0:
+                        rows[-1][body] = row[3 * side : 3 * side + 3]
+        return np.reshape(rows, (len(rows), -1)) if rows else None
 
-    def _contacts(self, number: dict[Any, int]) -> Iterator[tuple[Any, ...]]:
-        """(bodies, point, normal, gap, boundary speed, friction, restitution) of each contact of a moving body."""
-        reach = self.touch + 2.0 * self.time_step * max((_speed(body) for body in self.bodies), default=0.0)
-        for body, first in number.items():
-            for shape in body.shapes:
-                radius = shape.radius
-                shape.unsafe_set_radius(radius + reach)
-                met = self.space.shape_query(shape)
-                shape.unsafe_set_radius(radius)
-                for other, points in ((info.shape, info.contact_point_set) for info in met):
-                    second = number.get(other.body, -1)
-                    if 0 <= second <= first or shape.sensor or other.sensor:
-                        continue
-                    for point in points.points:
-                        near = point.point_a - reach * points.normal
-                        gap = (point.point_b - near).dot(points.normal)
-                        place = 0.5 * (near + point.point_b)
-                        moved = other.body.velocity_at_world_point(place).dot(points.normal) if second < 0 else 0.0
-                        mu, e = shape.friction * other.friction, shape.elasticity * other.elasticity
-                        yield (first, second), tuple(place), tuple(points.normal), gap, moved, mu, min(e, 1.0)
+    def _contacts(self, pairs: Ints, reach: Floats) -> Iterator[Touching]:
+        """The contacts of pairs (p, 2) of shapes that are nearer than the distances (p,)."""
+        for first in dict.fromkeys(pairs[:, 0].tolist()):
+            mine = pairs[:, 0] == first
+            shape, grown = self._shapes[first], float(reach[mine].max())
+            others = {self._shapes[second] for second in pairs[mine, 1].tolist()}
+            radius = shape.radius
+            shape.unsafe_set_radius(radius + grown)
+            met = self.space.shape_query(shape)
+            shape.unsafe_set_radius(radius)
+            for other, points in ((info.shape, info.contact_point_set) for info in met if info.shape in others):
+                mu, e = shape.friction * other.friction, min(shape.elasticity * other.elasticity, 1.0)
+                for point in points.points:
+                    near = point.point_a - grown * points.normal
+                    gap, place = (point.point_b - near).dot(points.normal), 0.5 * (near + point.point_b)
+                    yield Touching((shape.body, other.body), (place, place), points.normal, gap, mu, e)
 
     def write(self, velocity: Floats) -> None:
         for body, (vx, vy, spin) in zip(self.bodies, velocity.tolist(), strict=True):
@@ -159,6 +181,99 @@ class PymunkBridge(Bridge):
 
     def advance(self) -> None:
         self.space.step(self.time_step)
+
+
+class Touching(NamedTuple):
+    """A contact: two bodies, a point of each, a normal from the first to the second; no normal: it stops rotation."""
+
+    pair: tuple[Any, Any]
+    points: tuple[Any, Any] | None
+    normal: Any
+    gap: float
+    friction: float = 0.0
+    restitution: float = 0.0
+
+    def rows(self) -> list[list[float]]:
+        """Normal row and tangent row over both velocities (6,)."""
+        if self.points is None:
+            return [[0.0, 0.0, -self.normal, 0.0, 0.0, self.normal], [0.0] * 6]
+        x, y = self.normal
+        return [_row(self.pair, self.points, (x, y)), _row(self.pair, self.points, (-y, x))]
+
+
+def _row(pair: tuple[Any, Any], points: tuple[Any, Any], direction: tuple[float, float]) -> list[float]:
+    """The relative velocity of two points, second minus first, along a direction: a row over both velocities (6,)."""
+    (dx, dy), row = direction, []
+    for body, point, sign in zip(pair, points, (-1.0, 1.0), strict=True):
+        x, y = point - body.local_to_world(body.center_of_gravity)
+        row += [sign * dx, sign * dy, sign * (x * dy - y * dx)]
+    return row
+
+
+def _velocity(body: Any) -> tuple[float, float, float]:
+    return (*body.velocity, body.angular_velocity)
+
+
+# ---- constraints
+
+
+def acts(constraint: Any) -> bool:
+    """Whether a constraint gives impulses in an instant. Refuses kinds that are not known."""
+    if not isinstance(constraint, SPRINGS + HOLDING + ONE_SIDED):
+        known = ", ".join(kind.__name__ for kind in HOLDING + ONE_SIDED + SPRINGS)
+        raise ProblemError("constraint", type(constraint).__name__, f"one of {known}")
+    return not isinstance(constraint, SPRINGS) and constraint.max_force == np.inf
+
+
+def _anchors(constraint: Any) -> tuple[Any, Any]:
+    return constraint.a.local_to_world(constraint.anchor_a), constraint.b.local_to_world(constraint.anchor_b)
+
+
+def _groove(constraint: Any) -> tuple[Any, Any, Any]:
+    """The ends of a groove, and the point of the other body that moves in it."""
+    ends = (constraint.a.local_to_world(end) for end in (constraint.groove_a, constraint.groove_b))
+    return *ends, constraint.b.local_to_world(constraint.anchor_b)
+
+
+def _rows(constraint: Any) -> list[list[float]]:
+    """Rows (6,) whose speeds an impact does not change."""
+    pair = (constraint.a, constraint.b)
+    if isinstance(constraint, pymunk.PivotJoint):
+        return [_row(pair, _anchors(constraint), direction) for direction in ((1.0, 0.0), (0.0, 1.0))]
+    if isinstance(constraint, pymunk.PinJoint):
+        ends = _anchors(constraint)
+        return [_row(pair, ends, (ends[1] - ends[0]).normalized())]
+    if isinstance(constraint, pymunk.GrooveJoint):
+        low, high, point = _groove(constraint)
+        return [_row(pair, (point, point), (high - low).perpendicular_normal())]
+    if isinstance(constraint, pymunk.GearJoint):
+        return [[0.0, 0.0, -1.0, 0.0, 0.0, constraint.ratio]]
+    return [[0.0, 0.0, -1.0, 0.0, 0.0, 1.0]] if isinstance(constraint, pymunk.SimpleMotor) else []
+
+
+def _limits(constraint: Any) -> list[Touching]:
+    """The one-sided parts of a constraint as contacts, whose gaps are distances or angles."""
+    pair = (constraint.a, constraint.b)
+    turn = constraint.b.angle - constraint.a.angle
+    if isinstance(constraint, pymunk.SlideJoint):
+        ends = _anchors(constraint)
+        length, along = (ends[1] - ends[0]).length, (ends[1] - ends[0]).normalized()
+        farthest = Touching(pair, ends, -along, constraint.max - length)
+        return [farthest, Touching(pair, ends, along, length - constraint.min)] if constraint.min > 0.0 else [farthest]
+    if isinstance(constraint, pymunk.GrooveJoint):
+        low, high, point = _groove(constraint)
+        along, both = (high - low).normalized(), (point, point)
+        return [
+            Touching(pair, both, along, (point - low).dot(along)),
+            Touching(pair, both, -along, (high - point).dot(along)),
+        ]
+    if isinstance(constraint, pymunk.RotaryLimitJoint):
+        return [Touching(pair, None, 1.0, turn - constraint.min), Touching(pair, None, -1.0, constraint.max - turn)]
+    if isinstance(constraint, pymunk.RatchetJoint):
+        tooth = constraint.ratchet
+        held = np.floor((turn - constraint.phase) / tooth) * tooth + constraint.phase
+        return [Touching(pair, None, float(np.sign(tooth)), abs(turn - held))]
+    return []
 
 
 # ---- steps without impact
@@ -178,11 +293,12 @@ class Outlines(NamedTuple):
     fixed: Floats  # (6,) state of the static body
 
 
-def outlines(space: Any) -> Outlines:
-    """The shapes of a space, and the pairs that collide: of two bodies, of which one moves, and not filtered out."""
-    buffer = pymunk.batch.Buffer()
-    pymunk.batch.get_space_bodies(space, pymunk.batch.BodyFields.BODY_ID, buffer)
-    place = {int(k): i for i, k in enumerate(np.frombuffer(buffer.int_buf(), np.uintp))}
+def outlines(space: Any, place: dict[int, int]) -> Outlines:
+    """The shapes of a space, and the pairs that collide: of two bodies, of which one moves, and not filtered out.
+
+    `place` has the places of bodies in the state by their numbers.
+    """
+    apart = {frozenset((c.a, c.b)) for c in space.constraints if not c.collide_bodies}
     shapes = [shape for shape in space.shapes if not shape.sensor]
     vertices = [_vertices(shape) for shape in shapes]
     centers = [np.mean(points, axis=0) for points in vertices]
@@ -195,6 +311,7 @@ def outlines(space: Any) -> Outlines:
         if first.body is not second.body
         and (dynamic[i] or dynamic[j])
         and not first.filter.rejects_collision(second.filter)
+        and frozenset((first.body, second.body)) not in apart
     ]
     count, static = len(shapes), space.static_body
     return Outlines(
@@ -222,71 +339,110 @@ def _vertices(shape: Any) -> Floats:
 def may_impact(outlines, flat, gravity, numbers):
     """Whether a pair of shapes may close within the time step at the speed of an impact.
 
-    Circles about the centers of shapes tell which pairs may touch. `flat` are the states of all bodies, `numbers` those
-    of `Bridge.closing`.
+    `flat` are the states of all bodies, `numbers` are `touch` and `threshold` of `Bridge` and the time step.
     """
     touch, threshold, h = numbers
     slowest = slowest_impact(threshold, np.hypot(gravity[0], gravity[1]), h)
-    state, count = flat.reshape(-1, 6), len(outlines.body)
-    frame = np.empty((count, 10))
-    for s in range(count):
-        _place(outlines, state, s, h, frame[s])
+    frame, points = _placed(outlines, flat, h)
     for p in range(len(outlines.pair)):
         i, j = outlines.pair[p, 0], outlines.pair[p, 1]
-        dx, dy = frame[j, 4] - frame[i, 4], frame[j, 5] - frame[i, 5]
-        lead = frame[i, 9] + frame[j, 9] + touch
-        if dx * dx + dy * dy <= lead * lead and _approach_of(outlines, i, j, frame[i], frame[j], touch, h) > slowest:
+        if _lead(frame, i, j, touch) >= 0.0 and _approach_of(outlines, points, i, j, frame, touch, h) > slowest:
             return True
     return False
 
 
-@lean
-def _place(outlines, state, s, h, out):
-    """Writes frame, center, velocity at the center and spin of shape s, and how far from there it reaches in a step."""
-    b = outlines.body[s]
-    own = state[b] if b >= 0 else outlines.fixed
-    cos, sin = (np.cos(own[ANGLE]), np.sin(own[ANGLE])) if own[ANGLE] != 0.0 else (1.0, 0.0)
-    cx, cy = outlines.center[s, 0], outlines.center[s, 1]
-    ax, ay = cx - outlines.gravity_center[s, 0], cy - outlines.gravity_center[s, 1]
-    out[0], out[1], out[2], out[3] = own[X], own[Y], cos, sin
-    out[4], out[5] = own[X] + cos * cx - sin * cy, own[Y] + sin * cx + cos * cy
-    out[6], out[7] = own[VX] - own[SPIN] * (sin * ax + cos * ay), own[VY] + own[SPIN] * (cos * ax - sin * ay)
-    out[8] = own[SPIN]
-    out[9] = outlines.reach[s] + outlines.radius[s] + h * (abs(out[6]) + abs(out[7]) + abs(out[8]) * outlines.reach[s])
+@kernel
+def near_pairs(outlines, flat, numbers):
+    """Pairs (p, 2) of shapes that may touch within a time, bounds (p,) on their approach, and the distances (p,) that
+    they may cover."""
+    touch, _, h = numbers
+    frame, points = _placed(outlines, flat, h)
+    pairs, used = outlines.pair, 0
+    chosen, speed, reach = np.empty(len(pairs), np.int64), np.empty(len(pairs)), np.empty(len(pairs))
+    for p in range(len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        if _lead(frame, i, j, touch) >= 0.0:
+            chosen[used], speed[used] = p, _approach_of(outlines, points, i, j, frame, touch, h)
+            reach[used] = touch + frame[i, 10] + frame[j, 10]
+            used += 1
+    return pairs[chosen[:used]], speed[:used], reach[:used]
+
+
+@kernel
+def _placed(outlines, flat, h):
+    """For each shape (s, 11) its center, velocity there, spin, how far from there it reaches in a step, and how far its
+    points move; and all vertices (v, 2). The first four columns are the frame."""
+    state, count = flat.reshape(-1, 6), len(outlines.body)
+    frame, points = np.empty((count, 11)), np.empty_like(outlines.vertex)
+    for s in range(count):
+        b = outlines.body[s]
+        own, out = state[b] if b >= 0 else outlines.fixed, frame[s]
+        cos, sin = (np.cos(own[ANGLE]), np.sin(own[ANGLE])) if own[ANGLE] != 0.0 else (1.0, 0.0)
+        cx, cy = outlines.center[s, 0], outlines.center[s, 1]
+        ax, ay = cx - outlines.gravity_center[s, 0], cy - outlines.gravity_center[s, 1]
+        out[0], out[1], out[2], out[3] = own[X], own[Y], cos, sin
+        out[4], out[5] = own[X] + cos * cx - sin * cy, own[Y] + sin * cx + cos * cy
+        out[6], out[7] = own[VX] - own[SPIN] * (sin * ax + cos * ay), own[VY] + own[SPIN] * (cos * ax - sin * ay)
+        out[8] = own[SPIN]
+        out[10] = h * (abs(out[6]) + abs(out[7]) + abs(out[8]) * outlines.reach[s])
+        out[9] = outlines.reach[s] + outlines.radius[s] + out[10]
+        for k in range(outlines.ptr[s], outlines.ptr[s + 1]):
+            x, y = outlines.vertex[k, 0], outlines.vertex[k, 1]
+            points[k, 0], points[k, 1] = own[X] + cos * x - sin * y, own[Y] + sin * x + cos * y
+    return frame, points
+
+
+@kernel(inline="always")
+def _lead(frame, i, j, touch):
+    """Squared distance at which circles about shapes i and j meet within the step, less that of their centers."""
+    dx, dy = frame[j, 4] - frame[i, 4], frame[j, 5] - frame[i, 5]
+    lead = frame[i, 9] + frame[j, 9] + touch
+    return lead * lead - dx * dx - dy * dy
 
 
 @lean
-def _approach_of(outlines, i, j, a, b, touch, h):
-    """A bound on the approach of shapes i and j that may touch within the step: exact for circles, 0 if they do not."""
+def _approach_of(outlines, points, i, j, frame, touch, h):
+    """A bound on the approach of shapes i and j that may touch within the step; 0 if an axis keeps them apart.
+
+    Axes are the normals of edges; for circles the directions from all vertices as well, of which the one with the
+    largest distance is the normal of the contact.
+    """
+    a, b, reach = frame[i], frame[j], outlines.reach
     vx, vy = b[6] - a[6], b[7] - a[7]
-    turning = abs(a[8]) * outlines.reach[i] + abs(b[8]) * outlines.reach[j]
-    if outlines.reach[i] > 0.0 or outlines.reach[j] > 0.0:
-        return np.sqrt(vx * vx + vy * vy) + turning
-    dx, dy = b[4] - a[4], b[5] - a[5]
-    distance = np.sqrt(dx * dx + dy * dy)
-    if distance == 0.0:
+    turning = abs(a[8]) * reach[i] + abs(b[8]) * reach[j]
+    if reach[i] == 0.0 and reach[j] == 0.0 and a[4] == b[4] and a[5] == b[5]:
         return np.inf
-    speed = (dx * vx + dy * vy) / distance
-    return -speed if distance - outlines.radius[i] - outlines.radius[j] + h * speed <= touch else 0.0
+    rounding, best, approach = outlines.radius[i] + outlines.radius[j], -np.inf, 0.0
+    for side in range(2):
+        s, o, sign = (i, j, 1.0) if side == 0 else (j, i, -1.0)
+        first, last = outlines.ptr[s], outlines.ptr[s + 1]
+        center, count = outlines.ptr[o], last - first
+        round_other = outlines.ptr[o + 1] - center == 1
+        for k in range(first, last + count if round_other else last):
+            if k < last:  # an edge
+                e = k + 1 if k + 1 < last else first
+                nx, ny = points[e, 1] - points[k, 1], points[k, 0] - points[e, 0]
+            else:
+                nx, ny = points[center, 0] - points[k - count, 0], points[center, 1] - points[k - count, 1]
+            length = np.sqrt(nx * nx + ny * ny)
+            if length == 0.0:
+                continue
+            nx, ny = nx / length, ny / length
+            gap = _least(points, center, outlines.ptr[o + 1], nx, ny) + _least(points, first, last, -nx, -ny) - rounding
+            speed = -sign * (vx * nx + vy * ny)
+            if gap - h * max(speed + turning, 0.0) > touch:
+                return 0.0
+            if gap > best:
+                best, approach = gap, speed
+    if reach[i] > 0.0 and reach[j] > 0.0:
+        return np.sqrt(vx * vx + vy * vy) + turning
+    return approach + turning
 
 
-# ---- exact search
-
-
-def _approach(pairs: Any, points: Floats, normals: Floats, places: Floats, velocities: Floats) -> Floats:
-    """Normal speeds (m,) of contacts without those of boundaries."""
-    speed = np.zeros(len(pairs))
-    for side, sign in ((0, -1.0), (1, 1.0)):
-        moved, body = pairs[:, side] >= 0, pairs[:, side]
-        arm = points - places[body]
-        own = velocities[body, :2] + velocities[body, 2:] * np.stack([-arm[:, 1], arm[:, 0]], axis=1)
-        speed += np.where(moved, sign * (own * normals).sum(axis=1), 0.0)
-    return speed
-
-
-def _speed(body: Any) -> float:
-    """Largest speed of any point of a body."""
-    boxes = [shape.bb for shape in body.shapes]
-    corners = [pymunk.Vec2d(x, y) for box in boxes for x in (box.left, box.right) for y in (box.bottom, box.top)]
-    arm = max((abs(body.position - corner) for corner in corners), default=0.0)
-    return float(abs(body.velocity) + abs(body.angular_velocity) * arm)
+@lean
+def _least(points, first, last, nx, ny):
+    """The least coordinate of points along a direction."""
+    least = np.inf
+    for k in range(first, last):
+        least = min(least, points[k, 0] * nx + points[k, 1] * ny)
+    return least

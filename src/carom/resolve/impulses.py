@@ -229,7 +229,7 @@ def _joint(
     found = known or friction.joint(contacts, target, start, tolerance)
     found = _judged(found, friction, contacts.fastest(), tolerance)
     label, messages = contacts.island_labels(), stage.messages
-    if found.converged and (gaining := _work(contacts, found, label) > 0.0).any():
+    if found.converged and (gaining := _work(contacts, found, label) > _work_rounding(contacts)).any():
         exact = (tolerance == 0.0 or response.tolerance <= EXACT_TOLERANCE) and contacts.count <= EXACT_SHARE_CONTACTS
         halvings = MANY_HALVINGS if exact else FEW_HALVINGS
         found, share = _without_gain(contacts, friction, target, found, gaining, tolerance, halvings)
@@ -255,7 +255,7 @@ def _without_gain(
 
     Also returns the smallest share of the target speeds that is left.
     """
-    label, count = contacts.island_labels(), found.iterations
+    label, count, rounding = contacts.island_labels(), found.iterations, _work_rounding(contacts)
     low, high = np.where(gaining, 0.0, 1.0), np.ones(len(gaining))
     found = friction.joint(contacts, low[label] * target, found, tolerance)
     for number in range(halvings):
@@ -263,7 +263,7 @@ def _without_gain(
             break
         share = 0.5 * (low + high)
         other = friction.joint(contacts, share[label] * target, found, tolerance)
-        gains = _work(contacts, other, label) > 0.0 if other.converged else gaining
+        gains = _work(contacts, other, label) > rounding if other.converged else gaining
         low, high = np.where(gains, low, share), np.where(gains, share, high)
         if not gains.all():  # Coulomb's law may have several solutions, so the one that was measured is kept
             kept = gains[label]
@@ -276,11 +276,15 @@ def _without_gain(
 
 
 def _work(contacts: Contacts, found: Solved, label: Ints) -> Floats:
-    """Work of the impulses on each island, `sum z (u + u+) / 2`; 0 within rounding error."""
-    work = island_work(contacts.rows, contacts.velocity, found.velocity, found.normal, found.tangent, label)
+    """Work of the impulses on each island, `sum z (u + u+) / 2`."""
+    return island_work(contacts.rows, contacts.velocity, found.velocity, found.normal, found.tangent, label)
+
+
+def _work_rounding(contacts: Contacts) -> float:
+    """Work of an island that is rounding error."""
     energy = 0.5 * float((contacts.velocity**2).sum())
     scale = max(energy, float((contacts.speeds() ** 2 / contacts.rows.diag).max()))  # boundaries may drive the impact
-    return np.where(np.abs(work) > WORK_ROUNDING * scale, work, 0.0)
+    return WORK_ROUNDING * scale
 
 
 def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:

@@ -296,7 +296,7 @@ def _note_jammed(approach: Floats, found: ContactSet, step: float, report: StepR
     """
     closes = approach - np.maximum(found.gap, 0.0) / step if step > 0.0 else np.where(found.gap <= 0.0, approach, 0.0)
     left = float(closes.max(initial=0.0))
-    if left > 0.0:
+    if left > APPROACH_NOISE * report.scale:
         report.scale = max(report.scale, left)
         report.note_residual(left)
         report.note_status(NOT_CONVERGED)
