@@ -125,7 +125,8 @@ def at_paper_size(page: Path) -> str:
 
 def top(key: str, title: str) -> str:
     """The head of the page of an entry: its subject is the title."""
-    how = f"To make this one: `carom reproduce {key} -o evidence`."
+    data = " --data FOLDER" if ENTRIES_IN_ORDER[key].needs else ""
+    how = f"To make this one: `carom reproduce {key}{data} -o evidence`."
     return f"# {title.rstrip('.')}\n\n[All entries](../reproduce.md). {how}\n\n"
 
 
