@@ -90,7 +90,7 @@ def solve_resting(
     return Held(some, problem.falling, impulse, answer.velocity, answer.residual, answer.iterations, answer.work)
 
 
-@kernel
+@lean
 def begin_resting(rows, problem, chosen, start, some, impulse):
     """The number of contacts that are chosen, and whether one of them closes. Writes them and their first impulses."""
     count, closes = 0, False
@@ -136,7 +136,7 @@ def _number(bodies, j):
     return bodies[j] if len(bodies) else j
 
 
-@kernel
+@lean
 def _closing_speed(rows, interval, falling, predicted, wait, i):
     """The speed of approach of contact i that just closes its gap, from the gap at the end of free motion.
 
@@ -157,7 +157,7 @@ def _closing_speed(rows, interval, falling, predicted, wait, i):
     return max(predicted / left - 0.5 * (first + (last - first) * begin / h + last), 0.0)
 
 
-@kernel
+@lean
 def closed_by(rows, base, x, chosen, least):
     """Marks contacts that the velocity x closes faster than `least`; returns how many were not marked before."""
     count = 0
@@ -171,7 +171,7 @@ def closed_by(rows, base, x, chosen, least):
 # ---- warm start
 
 
-@kernel
+@lean
 def put_keys(table, bodies, boundaries, keys):
     """Writes a number per contact (m,) that identifies it, for `bodies` bodies and boundaries together."""
     for i in range(len(keys)):
