@@ -327,7 +327,14 @@ def _rotate(approach, flight, struck, number, b, scratch):
 def _outdated_contacts(rows, approach, flight, table):
     """The contacts (k,) whose rows do not have a body at its last impact, ascending; without those of balls at rest on
     something fixed, and of balls that are struck at different times."""
-    out, count = np.empty(len(table), np.int64), 0
+    out = np.empty(len(table), np.int64)
+    return out[: _put_outdated_contacts(rows, approach, flight, table, out)]
+
+
+@lean
+def _put_outdated_contacts(rows, approach, flight, table, out):
+    """Writes them; returns their number."""
+    count = 0
     for i in range(len(table)):
         who, outdated = course_of(table, rows.body, i), False
         if is_ball_contact(flight, who) and (
@@ -340,7 +347,7 @@ def _outdated_contacts(rows, approach, flight, table):
         if outdated:
             out[count] = i
             count += 1
-    return out[:count]
+    return count
 
 
 @kernel

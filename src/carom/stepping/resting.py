@@ -112,11 +112,20 @@ def state_problem(rows, interval, table, restitution, pull, warm_start, limits, 
     (N, d); if these are empty `problem.falling` is given. `limits` are the overlap of an impact that may wait for the
     next step, the gap at the end up to which a contact takes part, and those of `put_keys`.
     """
+    wait, margin, bodies, boundaries = limits
+    count = _put_closing(rows, interval, table, restitution, pull, wait, margin, problem)
+    put_keys(table, bodies, boundaries, problem.keys)
+    match(warm_start, problem.keys, table, rows.tangents, problem.start)
+    return count
+
+
+@lean
+def _put_closing(rows, interval, table, restitution, pull, wait, margin, problem):
+    """The speeds of a `RestingProblem`, and which contacts free motion closes; returns their number."""
     for j in range(len(problem.falling) if len(pull) else 0):
         b = _number(interval.bodies, j)
         for c in range(pull.shape[1]):
             problem.falling[j, c] = interval.velocity[j, c] + interval.h * pull[b, c]
-    wait, margin, bodies, boundaries = limits
     count = 0
     for i in range(len(table)):
         waits, predicted = wait if restitution[i] > 0.0 else 0.0, table[i, PREDICTED]
@@ -125,8 +134,6 @@ def state_problem(rows, interval, table, restitution, pull, warm_start, limits, 
         problem.base[i, 0] += _closing_speed(rows, interval, problem.falling, predicted, waits, i)
         problem.closing[i] = predicted <= margin
         count += int(problem.closing[i])
-    put_keys(table, bodies, boundaries, problem.keys)
-    match(warm_start, problem.keys, table, rows.tangents, problem.start)
     return count
 
 
