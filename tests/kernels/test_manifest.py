@@ -63,7 +63,7 @@ def has_arrays(numba_type):
 
 
 def test_lean_kernels_call_lean_kernels():
-    """Others, compiled for other callers first, count references: that took a third of a step of 1,000 boxes."""
+    """Others, compiled for other callers first, count references: that took a fifth of a step of 1,000 boxes."""
     entries, inside, counting = manifest.load().entries, set(), set()
 
     def option(entry, name):

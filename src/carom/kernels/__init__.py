@@ -76,7 +76,7 @@ def lean(function: Any = None, **options: Any) -> Any:
     """A kernel that allocates no array and calls only kernels that allocate none: compiled without reference counts.
 
     With them, an access to an array in a named tuple is two atomic additions, unless Numba finds that it can leave them
-    out: a third of the time of a step of 1,000 boxes. It must not return arrays, and the kernels that it calls must be
+    out: a fifth of the time of a step of 1,000 boxes. It must not return arrays, and the kernels that it calls must be
     declared in the same way if they get arrays: those that Numba compiles for it have no reference counts either, but
     those that exist already, compiled for another caller or in parallel before they were needed, may have them. A test
     checks it. A kernel that allocates nevertheless is refused when it is compiled.
