@@ -258,7 +258,7 @@ def _separation_along(a, b, normal):
     return dot(difference(a, b, -normal), normal) - (a.core.radius + b.core.radius)
 
 
-@kernel
+@lean
 def _mesh_gap(shapes, a, b, time, near):
     """Gap of two parts, one of which is a mesh, by their sample points; where larger than `near` a lower bound.
 
@@ -284,7 +284,7 @@ def _mesh_gap(shapes, a, b, time, near):
     return gap
 
 
-@kernel
+@lean
 def _sampled_gap(shapes, a, pose_a, b, pose_b, least):
     """Smallest distance of sample points of a shape from another one, or `least` if that is smaller.
 

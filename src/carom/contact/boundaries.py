@@ -11,7 +11,7 @@ import numpy as np
 
 from ..geometry import rotations
 from ..geometry.vectors import Vec3, dot, norm, transposed
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, Boundaries, World
 from .parts import world_point
@@ -173,7 +173,7 @@ def _wave_height(wave, t):
     return wave[0] * np.cos(t) + wave[1] * np.sin(t) + wave[2] * np.cos(2.0 * t) + wave[3] * np.sin(2.0 * t)
 
 
-@kernel
+@lean
 def summits(wave, out):
     """Writes the angles of the maxima of a wave, at most two, to `out`; returns their number."""
     a, b, c, d = wave

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Mat3, Vec3, norm, to_local, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 from .parts import relative_pose
 
@@ -100,7 +100,7 @@ def _put(axes, when, k, t, w, top):
     return (abs(t) - w, k) if abs(t) - w > top[0] else top
 
 
-@kernel
+@lean
 def _measure(b, g, h, limit, trial, axes, when):
     """Writes center and width of the axes before or after the step; returns the largest separation, and its axis.
 
@@ -157,7 +157,7 @@ def box_separation(end, g, h, margin, trial, axes):
     return _measure(end, g, h, margin, trial, axes, AFTER)
 
 
-@kernel
+@lean
 def box_touch(start, g, h, margin, axes):
     """Separation of two boxes before the step and the time (0 to 1) of their touch, after `box_separation`.
 
@@ -199,7 +199,7 @@ def _is_near_face(r, n):
     return max(abs(n.x), abs(n.y), abs(n.z), abs(d.x), abs(d.y), abs(d.z)) > FACE_COSINE
 
 
-@kernel
+@lean
 def box_normal(axes, r, size, inner):
     """Unit normal from a to b in the frame of a: the best axis by score; r has the axes of b as columns.
 

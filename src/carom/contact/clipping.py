@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Vec2, across, cross, dot, norm
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .features import FLAT_U, FLAT_V, TAKEN, point_of
 
 SAME_PLACE = 1e-6  # distance across the normal, relative to the size, up to which two points are the same
@@ -43,7 +43,7 @@ def place_at(places, k, which):
     return Place(int(places[k, c]), int(places[k, c + 1]), places[k, c + 2])
 
 
-@kernel
+@lean
 def _put(places, n, feature, own, other):
     """Writes contact point n, `own` on a feature and `other` on the other one; returns the number of points.
 
@@ -82,7 +82,7 @@ def _next(i, count):
     return i + 1 if i + 1 < count else 0
 
 
-@kernel
+@lean
 def _put_sides(own, other, scratch):
     """Distances of the points of a feature from the edge lines of the other, positive inside. Writes `side`."""
     p, m, side = scratch.point, other.points, scratch.side
@@ -137,7 +137,7 @@ def _depth_within(own, i, other, normal, scratch):
     return depth
 
 
-@kernel
+@lean
 def _on_edge(p, at, other, j, tolerance):
     """Distance across the normal of a point from edge j of a feature, and the nearest place."""
     k = _next(j, other.points)
@@ -153,7 +153,7 @@ def _on_edge(p, at, other, j, tolerance):
     return norm(d), Place(j, k, t)
 
 
-@kernel
+@lean
 def _put_corners(own, other, normal, tolerance, scratch, n):
     """Adds the corners of a feature that lie within the other."""
     p, m = scratch.point, other.points
@@ -181,7 +181,7 @@ def _put_corners(own, other, normal, tolerance, scratch, n):
     return n
 
 
-@kernel
+@lean
 def _is_at_rim_point(cap, hit, scratch, n):
     """Whether a point on the rim of a cap coincides with a point of it that is a contact point already."""
     near = (SAME_RIM_PLACE * cap.cap) ** 2
@@ -194,7 +194,7 @@ def _is_at_rim_point(cap, hit, scratch, n):
     return False
 
 
-@kernel
+@lean
 def _put_rim_crossings(own, cap, normal, tolerance, scratch, n):
     """Adds the crossings of the edges of a feature with the rim of the other's cap.
 
@@ -219,7 +219,7 @@ def _put_rim_crossings(own, cap, normal, tolerance, scratch, n):
     return n
 
 
-@kernel
+@lean
 def _put_polygons(a, b, normal, tolerance, scratch):
     """All corners of the intersection of two features, at least one of which is a face."""
     _put_sides(a, b, scratch)
@@ -243,7 +243,7 @@ def _put_polygons(a, b, normal, tolerance, scratch):
     return n
 
 
-@kernel
+@lean
 def _put_parallel(a, b, direction, tolerance, scratch):
     """The ends of the common part of two edges along a direction."""
     p, places, u = scratch.point, scratch.place, direction / norm(direction)
@@ -279,7 +279,7 @@ def _edge_or_end(p, a, s, tolerance):
     return Place(0, 1, s)
 
 
-@kernel
+@lean
 def _put_crossing(a, b, tolerance, scratch):
     """Two features that are edges or points: the crossing of two edges, or the ends of parallel edges' common part."""
     p, s, t = scratch.point, 0.0, 0.0
@@ -299,7 +299,7 @@ def _put_crossing(a, b, tolerance, scratch):
     return _put(scratch.place, 0, a, _edge_or_end(p, a, s, tolerance), _edge_or_end(p, b, t, tolerance))
 
 
-@kernel
+@lean
 def _put_beside(a, b, tolerance, scratch):
     """Features that do not overlap in the projection: the nearest points of both, and all others as near."""
     best, n, p = np.inf, 0, scratch.point
@@ -317,7 +317,7 @@ def _put_beside(a, b, tolerance, scratch):
     return n
 
 
-@kernel
+@lean
 def _without_double(places, n):
     """The number of contact points without the last, if it repeats another: two corners are found from both sides."""
     last_a, last_b = place_at(places, n - 1, 0), place_at(places, n - 1, 1)
@@ -328,7 +328,7 @@ def _without_double(places, n):
     return n
 
 
-@kernel
+@lean
 def clip(a, b, normal, size, scratch):
     """Number of contact points of two features. Writes them to `scratch`. `size` is that of the smaller shape."""
     tolerance, origin = SAME_PLACE * size, point_of(scratch.point, a.which, 0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..geometry.vectors import Vec3
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 
 # Columns of the table, a row of float64 per contact; in 2D the third components are zero. Integers are exact.
@@ -145,7 +145,7 @@ def contact_table(count):
     return np.empty((count, WIDTH))
 
 
-@kernel
+@lean
 def deepest_overlap(table):
     """The deepest overlap of a table of contacts, a length that is not negative."""
     least = 0.0
@@ -184,7 +184,7 @@ def put(table, n, first, second, contact):
         table[n, k] = 0.0
 
 
-@kernel
+@lean
 def contact_at(table, n):
     """Contact n of a table, as a value."""
     return Contact(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Vec3, cross, dot, norm, to_local, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..world import BOX, CAPSULE, SPHERE
 from .box_axes import BoxAxes, box_axes, box_normal
 from .clipping import PARALLEL_SINE, clip
@@ -88,7 +88,7 @@ def _comes_after(a, b):
     return False
 
 
-@kernel
+@lean
 def core_separation(a, b, limit, preview, hull):
     """Signed separation of the cores of two parts, and the unit vector along which they separate best, from a to b.
 
@@ -122,7 +122,7 @@ def core_separation(a, b, limit, preview, hull):
     return best, sign * normal
 
 
-@kernel
+@lean
 def _exact_normal(a, b, n, p):
     """The exact normal of two features that meet, if the given one equals it up to rounding, and whether it does."""
     exact = Vec3(0.0, 0.0, 0.0)
@@ -142,7 +142,7 @@ def _exact_normal(a, b, n, p):
     return (exact / length, True) if length > 0.0 else (n, False)
 
 
-@kernel
+@lean
 def put_part_contacts(a, b, query, time, work, table, n):
     """Writes the contacts of two moving convex parts from row n of a table; returns the next free row.
 
@@ -196,7 +196,7 @@ def put_part_contacts(a, b, query, time, work, table, n):
         time = 1.0
 
 
-@kernel
+@lean
 def put_box_contacts(halves, a, b, query, last, work, table, n):
     """Writes the contacts of two boxes with half edges `halves` that are near at the start; returns the next free row.
 
@@ -216,7 +216,7 @@ def put_box_contacts(halves, a, b, query, last, work, table, n):
     return put_contacts(manifold, a, b, margin, query.base, work.features, table, n)[0]
 
 
-@kernel
+@lean
 def put_sphere_contact(a, b, query, table, n):
     """Writes the contact of two moving parts of which one is a sphere, if there is one; returns the next free row.
 
@@ -257,7 +257,7 @@ def put_sphere_contact(a, b, query, table, n):
     return n + 1
 
 
-@kernel
+@lean
 def _touch(a, b, query, work):
     """Time in the step up to which two parts can be advanced without touching, and the separation and normal then."""
     time, radii, none = 0.0, a.core.radius + b.core.radius, Preview(a.start, b.start, -1.0)
@@ -278,7 +278,7 @@ def _touch(a, b, query, work):
     return time, distance, normal
 
 
-@kernel
+@lean
 def put_smooth_contact(a, b, query, work, table, n):
     """Writes the contact of two moving parts of which one is smooth, if there is one; returns the next free row.
 

@@ -224,7 +224,7 @@ class MovingBoundary(NamedTuple):
     margin: float
 
 
-@kernel
+@lean
 def _put_point(boundary, p, q, radius, feature, table, n):
     """Writes the contact of a sphere (radius 0: a vertex) that moves from p to q, if it is within the margin."""
     predicted, later = point_gap(boundary.end, q)
@@ -240,7 +240,7 @@ def _put_point(boundary, p, q, radius, feature, table, n):
     return n + 1
 
 
-@kernel
+@lean
 def _put_vertices(part, boundary, radius, feature, table, n):
     """Writes the contacts of the ends of a capsule, or the vertices of a box or hull."""
     core = part.core
@@ -258,7 +258,7 @@ def _put_vertices(part, boundary, radius, feature, table, n):
     return n
 
 
-@kernel
+@lean
 def _ascent(boundary, core, pose, p):
     """A point of a smooth core at which it is nearest to a boundary, sought from the point p, in the world's frame.
 
@@ -277,7 +277,7 @@ def _ascent(boundary, core, pose, p):
     return p
 
 
-@kernel
+@lean
 def _put_smooth(part, boundary, feature, table, n):
     """Writes the contacts of a smooth shape: the points that it reaches from the ends of its axes."""
     core, begin = part.core, n
@@ -296,7 +296,7 @@ def _put_smooth(part, boundary, feature, table, n):
     return n
 
 
-@kernel
+@lean
 def _put_rims(part, boundary, feature, angles, table, n):
     """Writes the contacts of two rims: their foremost points, and fixed points of a rim parallel to the boundary.
 

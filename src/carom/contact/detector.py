@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.rotations import matrices
 from ..geometry.vectors import Vec3, dot, norm
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 from ..solvers.threads import on_threads, thread_count
 from ..world import PLANE, SEGMENT, State, World
@@ -336,7 +336,7 @@ def _with_boundaries(ends, radius, chosen, table, n):
     return table[:n]
 
 
-@kernel
+@lean
 def _put_bounded(table, n, who, boundary, center, r, predicted):
     """Writes the contact of ball `who[0]` and boundary `who[1]`, both given at the start and after free flight."""
     distance, normal = point_gap(boundary[0], center[0])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Pose, Vec3, cross, dot, norm, put_row, row3
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 from .parts import Part, difference, is_curved
 
@@ -59,7 +59,7 @@ def _normal(face, i):
     return Vec3(face[i, NORMAL], face[i, NORMAL + 1], face[i, NORMAL + 2])
 
 
-@kernel
+@lean
 def _add_face(p, n, i, j, k):
     """Writes face n with its normal away from the point inside; a face without area counts as settled and far."""
     a, f = row3(p.corner, i), p.face
@@ -76,7 +76,7 @@ def _add_face(p, n, i, j, k):
     f[n, SETTLED] = 0.0 if length > 0.0 else 1.0
 
 
-@kernel
+@lean
 def _put_farther(a, b, d, corner, row):
     """Writes the support point along d or -d that is farther from vertex 0 along it; returns this distance."""
     best = -np.inf
@@ -90,7 +90,7 @@ def _put_farther(a, b, d, corner, row):
     return best
 
 
-@kernel
+@lean
 def _start(a, b, p):
     """Initial tetrahedron inside the difference; returns False if the difference is flat."""
     d = b.pose.position - a.pose.position
@@ -116,7 +116,7 @@ def _start(a, b, p):
     return True
 
 
-@kernel
+@lean
 def _open_up(p, n, w, tolerance):
     """Removes the faces visible from a new vertex, lists the edges of the hole; returns numbers of faces and edges."""
     edges, i, f = 0, 0, p.face
@@ -143,7 +143,7 @@ def _open_up(p, n, w, tolerance):
     return n, edges
 
 
-@kernel
+@lean
 def _grow(a, b, window, tolerance, p):
     """Expands until every face within `window` of the nearest is settled; returns the number of faces."""
     faces, corners, f = 4, 4, p.face
@@ -172,7 +172,7 @@ def _grow(a, b, window, tolerance, p):
         corners += 1
 
 
-@kernel
+@lean
 def _score_faces(a, b, preview, face, limit):
     """Writes the score of each row of `face` as a separating direction to SETTLED; returns the best one.
 
@@ -196,7 +196,7 @@ def _score_faces(a, b, preview, face, limit):
     return top
 
 
-@kernel
+@lean
 def overlap(a, b, preview, p):
     """Signed separation of two cores that overlap or touch, and the unit vector from the first to the second.
 

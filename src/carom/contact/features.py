@@ -16,7 +16,7 @@ import numpy as np
 
 from ..geometry.shapes import BOX, CAPSULE, HULL
 from ..geometry.vectors import Vec3, dot, row3, to_local, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 from .parts import foremost_vertex, has_rims, rims, world_point
 
@@ -89,7 +89,7 @@ def point_of(point, w, i):
     return Vec3(point[w, i, 0], point[w, i, 1], point[w, i, 2])
 
 
-@kernel
+@lean
 def _put(point, w, n, place, code, rho):
     """Writes point n of feature w."""
     point[w, n, 0], point[w, n, 1], point[w, n, 2] = place
@@ -103,7 +103,7 @@ def _flat_feature(which, count, face):
     return Feature(which, count, 0.0, face, none, none, none, 0.0)
 
 
-@kernel
+@lean
 def box_feature(size, pose, n, depth, point, w):
     """Vertex, edge or face of a box. Bits 1, 2, 4 of the number of a vertex are set on the positive sides.
 
@@ -137,7 +137,7 @@ def box_feature(size, pose, n, depth, point, w):
     return _flat_feature(w, count, Vec3(up * turn.x[front], up * turn.y[front], up * turn.z[front]))
 
 
-@kernel
+@lean
 def _hull(part, n, depth, point, w):
     """Vertex, edge or face of a hull."""
     core, vertex = part.core, part.core.vertex
@@ -162,7 +162,7 @@ def _hull(part, n, depth, point, w):
     return _flat_feature(w, end - start, to_world(part.pose.turn, row3(core.face_normal, face)))
 
 
-@kernel
+@lean
 def _rimmed(part, n, depth, point, w):
     """Cap, side or rim point of a shape with rims.
 
@@ -202,7 +202,7 @@ def _rimmed(part, n, depth, point, w):
     return Feature(w, count, 0.0, face, axis, out, pose.position + abs(height) * face, radius)
 
 
-@kernel
+@lean
 def _capsule(part, n, depth, point, w):
     """An end of the core of a capsule or both; the center of a sphere."""
     half = part.core.size.y if part.core.kind == CAPSULE else 0.0
@@ -215,7 +215,7 @@ def _capsule(part, n, depth, point, w):
     return Feature(w, count, part.core.radius, none, axis, none, none, 0.0)
 
 
-@kernel
+@lean
 def facing(part, normal, depth, point, w):
     """The feature of a part that faces along a normal. Its points are written to `point[w]` of a scratch array."""
     kind, n = part.core.kind, to_local(part.pose.turn, normal)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Vec3, cross, dot, norm
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .parts import difference
 
 GJK_ITERATIONS = 64  # largest number
@@ -120,7 +120,7 @@ def _with_point(s, w):
     )  # fmt: skip
 
 
-@kernel
+@lean
 def shifted_separation(a, b, shift, limit):
     """Distance of two cores, the second moved by `shift`, and the unit vector from the first to the second.
 
@@ -181,7 +181,7 @@ def _nearest_on_axes(ha, hb, c, p, q):
     return s, t
 
 
-@kernel
+@lean
 def segment_separation(a, b):
     """Distance of the core segments of two capsules, and the unit vector from the first to the second."""
     u = Vec3(a.pose.turn.x.z, a.pose.turn.y.z, a.pose.turn.z.z)

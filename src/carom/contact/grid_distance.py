@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..geometry.vectors import Vec3, dot, norm, row3
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 
 _SMOOTH_GRADIENT = 0.99  # length of the mean of unit gradients that differ by less than about 10 degrees
@@ -109,7 +109,7 @@ def clipped_value(grid, p):
     return near * (1.0 - u) + far * u
 
 
-@kernel
+@lean
 def grid_value(grid, p):
     """Signed distance of a point, in the shape's frame. Outside the grid a lower bound, continuous at its sides."""
     d, s = clipped_value(grid, p), (p - grid.low) / grid.spacing
@@ -120,7 +120,7 @@ def grid_value(grid, p):
     return d
 
 
-@kernel
+@lean
 def _cell_gradient(grid, cell, n):
     """Gradient of the trilinear interpolant within a cell, times the spacing."""
     gx, gy, gz = 0.0, 0.0, 0.0
@@ -142,7 +142,7 @@ def _slope(value, n, stride, index, count):
     return (value[n + high * stride] - value[n - low * stride]) / (low + high)
 
 
-@kernel
+@lean
 def _mean_gradient(grid, cell, n):
     """Mean of the gradients at the eight nodes of a cell, times the spacing, with trilinear weights."""
     g = Vec3(0.0, 0.0, 0.0)
@@ -159,7 +159,7 @@ def _mean_gradient(grid, cell, n):
     return g
 
 
-@kernel
+@lean
 def grid_normal(grid, p):
     """Unit vector along the gradient of the distance, interpolated from the gradients at the eight nodes.
 
@@ -193,7 +193,7 @@ def _projected(grid, p):
     return p - grid_value(grid, p) * grid_normal(grid, p)
 
 
-@kernel
+@lean
 def nearest_on_mesh(grid, p, foot):
     """The point of the surface that is nearest to p, by projected descent from a first guess `foot`.
 
@@ -230,7 +230,7 @@ def nearest_on_mesh(grid, p, foot):
     return foot
 
 
-@kernel
+@lean
 def grid_distance(grid, p, exact):
     """Signed distance of a point and its normal, also outside of the grid.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Pose, Vec3, cross, dot, norm, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .clipping import place_at
 from .contact_set import Contact, feature_code, put
 from .features import CODE, RHO, Feature, point_of
@@ -232,7 +232,7 @@ def _is_measured(meeting):
     return radii > 0.0 and ahead > 0.25 * radii and ahead > ALIGNED_FACE * norm(d)
 
 
-@kernel
+@lean
 def feature_of(on_a, on_b, base, p):
     """The feature id of a contact: from its vertex, of a rather than of b, else from both edges."""
     a, a2, b, b2 = int(p[0, on_a.i, CODE]), int(p[0, on_a.j, CODE]), int(p[1, on_b.i, CODE]), int(p[1, on_b.j, CODE])
@@ -276,7 +276,7 @@ def _meeting(manifold, on_a, on_b, point):
     return pa, pb, meeting
 
 
-@kernel
+@lean
 def gaps_at(manifold, a, b, on_a, on_b, end, p):
     """The points and the meeting of two features at a pair of places, and the gaps there, now and at the end.
 
@@ -291,7 +291,7 @@ def gaps_at(manifold, a, b, on_a, on_b, end, p):
     return pa, pb, meeting, gap, predicted
 
 
-@kernel
+@lean
 def put_contacts(manifold, a, b, limit, base, scratch, table, at):
     """Writes the contacts with a predicted gap up to `limit` from row `at` of a table.
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry.vectors import Vec2, Vec3, across, cross, dot, norm, put_row, row2
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.islands import root_of
 from ..solvers.rows import Floats, Ints
 from .contact_set import FEATURE, PREDICTED, WIDTH, contact_at
@@ -63,7 +63,7 @@ def _join(parent, i, j):
         parent[i] = j
 
 
-@kernel
+@lean
 def _link(c, count, points):
     """Writes the pairs of neighbors among the candidates to `c.link`; returns their number."""
     for i in range(count):
@@ -79,7 +79,7 @@ def _link(c, count, points):
     return n
 
 
-@kernel
+@lean
 def _connect(c, count, links, tie, bottom):
     """Joins neighbors whose heights differ by at most `tie` to pieces, and lists the bottoms of pieces.
 
@@ -108,7 +108,7 @@ def _connect(c, count, links, tie, bottom):
             c.head[root] = -1
 
 
-@kernel
+@lean
 def _flatten(c, head):
     """Projects the members of a list along their mean normal about their center; returns (size, farthest member)."""
     normal, center, count = Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, 0.0), 0
@@ -138,7 +138,7 @@ def _flatten(c, head):
     return np.sqrt(square), farthest
 
 
-@kernel
+@lean
 def _keep_outline(c, head, mark):
     """Marks the corners of the convex outline of a list by gift wrapping from its farthest member.
 
@@ -172,7 +172,7 @@ def _keep_outline(c, head, mark):
         now = chosen
 
 
-@kernel
+@lean
 def _keep_lowest(c, count, tie):
     """Drops the highest contacts beyond MOST_CONTACTS; returns the number that stays."""
     kept = 0
@@ -195,7 +195,7 @@ def _keep_lowest(c, count, tie):
     return kept
 
 
-@kernel
+@lean
 def reduce(c, count, points, tie, band):
     """Marks in `c.keep` which of the first `count` candidates, sample points of `points`, stay; returns their number.
 

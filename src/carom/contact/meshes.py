@@ -131,7 +131,7 @@ def _boundary_distance(boundary, p):
     return SignedDistance(gap, -normal)
 
 
-@kernel
+@lean
 def _facing(surfaces, target, at, p, outward):
     """(uncertain, distance) of the target's surface at a point p of the own part, which `at` maps to its frame.
 
@@ -164,7 +164,7 @@ def _facing(surfaces, target, at, p, outward):
     return False, near
 
 
-@kernel
+@lean
 def _has_foot(grid, target, p, near):
     """Whether the surface of a mesh is where distance and normal of a point predict it.
 
@@ -176,7 +176,7 @@ def _has_foot(grid, target, p, near):
     return abs(grid_value(grid, q - near.distance * near.normal)) < 0.5 * grid.spacing
 
 
-@kernel
+@lean
 def _outward_at(points, place, s):
     """The outward direction at point s; for vertices, which have none, the direction from the origin."""
     outward = row3(points.outward, s)
@@ -186,7 +186,7 @@ def _outward_at(points, place, s):
     return outward
 
 
-@kernel
+@lean
 def _candidate(surfaces, points, target, s, later):
     """(whether point s is a candidate, its contact); `later` is its distance at the end of the step or a bound.
 
@@ -217,7 +217,7 @@ def _candidate(surfaces, points, target, s, later):
     return touches and predicted <= target.margin, Contact(s - points.begin, gap, predicted, -normal, place)
 
 
-@kernel
+@lean
 def _gather(surfaces, points, target, out):
     """Writes the candidates among some points to the table `out`; returns their number."""
     n, s, low, high, after, margin = 0, points.begin - 1, target.low, target.high, target.after, target.margin
@@ -244,7 +244,7 @@ def _gather(surfaces, points, target, out):
     return n
 
 
-@kernel
+@lean
 def _emit(c, count, label, side, table, n):
     """Writes the chosen ones of the first `count` candidates to the table of contacts; returns the next free row.
 
@@ -274,7 +274,7 @@ def _emit(c, count, label, side, table, n):
 # ---- nearest point of a mesh to the core of a sphere or capsule
 
 
-@kernel
+@lean
 def _nearest_to_core(grid, points, at, half, s):
     """Point of a mesh nearest to the core of a round part, searched from sample point s, and the vector to the core.
 
@@ -286,7 +286,7 @@ def _nearest_to_core(grid, points, at, half, s):
     return foot, core - foot
 
 
-@kernel
+@lean
 def _refine(c, count, grid, points, target, size):
     """Moves the chosen points of a mesh over its surface to where a sphere or capsule is nearest."""
     radius, half = size.x, size.y
@@ -314,7 +314,7 @@ def _refine(c, count, grid, points, target, size):
 # ---- pairs of parts, and parts with boundaries
 
 
-@kernel
+@lean
 def _moving_part(shapes, placed, k):
     """Part k of the placed parts."""
     shape = shapes.shape[placed.part[k]]

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..geometry.rotations import matrix_of, vector_between
 from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, put_row, row3, transposed
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 from ..world import State, World
 from .pairs import FIRST, IMAGE, NO_IMAGE, SECOND, Pairs, image_drift, image_offset, sides_in_step
@@ -49,7 +49,7 @@ class Motions(NamedTuple):
 # ---- poses
 
 
-@kernel
+@lean
 def motion_of(motions, row):
     """The motion of a row."""
     turn = motions.turn[row]

@@ -382,7 +382,7 @@ def image_rows(pairs, before, after, sides):
     return Rows(owner, image, place0, place1, rows)
 
 
-@kernel
+@lean
 def rows_to_bodies(table, rows, sides):
     """Replaces the rows in a table of contacts of rows by their bodies, with the offsets of periodic images."""
     for n in range(len(table)):

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE, Shapes3D
 from ..geometry.vectors import Mat3, Pose, Vec3, cross, dot, norm, row3, times, to_local, to_world, transposed
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 
 AXIS_ENDS, SPREAD_DIRECTIONS = 6, 14  # directions of `spread_direction`: along the axes, and all of them
@@ -96,7 +96,7 @@ def relative_pose(pose, other):
     return Pose(local_point(other, pose.position), turn)
 
 
-@kernel
+@lean
 def part_pose(body, shapes, part):
     """The pose of a part, from that of its body."""
     return Pose(world_point(body, row3(shapes.place, part)), times(body.turn, matrix_at(shapes.turn, part)))
@@ -258,13 +258,13 @@ def rims(kind, size):
     return Rims(a, b, a, -b)
 
 
-@kernel
+@lean
 def is_curved(core):
     """Whether the core has a curved surface: the differences of such cores have no flat faces to settle on."""
     return has_rims(core.kind) or core.kind == ELLIPSOID
 
 
-@kernel
+@lean
 def foremost_vertex(vertex, d):
     """The row of the vertex farthest along d; the first of equal ones."""
     best, top = -np.inf, 0
@@ -275,7 +275,7 @@ def foremost_vertex(vertex, d):
     return top
 
 
-@kernel
+@lean
 def foremost_point(kind, size, vertex, d):
     """A point of a core that is farthest along d, both in the frame of the shape.
 

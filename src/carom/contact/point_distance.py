@@ -12,7 +12,7 @@ import numpy as np
 
 from ..geometry.shapes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, HULL, SPHERE
 from ..geometry.vectors import Vec3, cross, dot, norm, row3
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .grid_distance import DistanceGrid, SignedDistance, grid_distance, grid_of, grid_value
 from .parts import Core, core_of, rims
 
@@ -50,7 +50,7 @@ def surface_of(shapes, shape):
     return Surface(core_of(shapes, shape), grid_of(shapes, shape))
 
 
-@kernel
+@lean
 def signed_distance(surface, p, exact):
     """Signed distance and normal of a point. Far outside a mesh it is approximate, unless `exact`."""
     if surface.grid.nx > 0:
@@ -75,7 +75,7 @@ def distance(surface, p, most):
 # ---- nearest features of convex cores
 
 
-@kernel
+@lean
 def nearest(core, p):
     """Signed distance of a point from the core of a convex shape, its gradient, and the nearest feature.
 
@@ -97,7 +97,7 @@ def nearest(core, p):
     return _nearest_on_hull(core, p)
 
 
-@kernel
+@lean
 def feature_distance(core, near, p):
     """Signed distance of a point from the feature of `near`, which `nearest` returned for another point."""
     kind, size, code = core.kind, core.size, near.feature.code
@@ -330,7 +330,7 @@ def _height(core, face, p):
     return dot(row3(core.face_normal, face), p) - core.face_offset[face]
 
 
-@kernel
+@lean
 def _highest_face(core, p):
     """The largest height of a point over the planes of a hull, a lower bound of its distance, and that face."""
     top, face = -np.inf, 0
@@ -341,7 +341,7 @@ def _highest_face(core, p):
     return top, face
 
 
-@kernel
+@lean
 def _on_face(core, face, p):
     """Squared distance of a point above a face from it, and the nearest feature."""
     start, end = core.loop_ptr[face], core.loop_ptr[face + 1]
@@ -364,7 +364,7 @@ def _on_face(core, face, p):
     return best, feature
 
 
-@kernel
+@lean
 def _from_feature(core, feature, p):
     """Vector to a point from the line of an edge, or from a vertex."""
     away = p - row3(core.vertex, feature.i)
@@ -374,7 +374,7 @@ def _from_feature(core, feature, p):
     return away - dot(away, edge) / dot(edge, edge) * edge
 
 
-@kernel
+@lean
 def _nearest_on_hull(core, p):
     top, face = _highest_face(core, p)
     if top <= 0.0:
@@ -393,7 +393,7 @@ def _nearest_on_hull(core, p):
     return Nearest(np.sqrt(square), normal, feature)
 
 
-@kernel
+@lean
 def _hull_feature(core, near, p):
     if near.feature.code == _FACE:
         return _height(core, near.feature.i, p)

@@ -65,7 +65,7 @@ def previous_vertex(outline, k):
 # ---- separating axes
 
 
-@kernel
+@lean
 def _separations_of(at, normal, a, b, limit, out, start):
     """Writes the separation along each edge normal of a from b to `out`; stops at the first one above `limit`."""
     top = -np.inf
@@ -99,7 +99,7 @@ def _touch_time(before, after, count):
     return time
 
 
-@kernel
+@lean
 def _axis_sum(outline, score, start, best, bias):
     """Weighted sum of the normals of one polygon whose score is within `bias` of the best."""
     total = Vec2(0.0, 0.0)
@@ -110,7 +110,7 @@ def _axis_sum(outline, score, start, best, bias):
     return total
 
 
-@kernel
+@lean
 def _contact_normal(a, b, before, after, time, bias):
     """Unit normal from a to b: the axis of largest separation when the polygons touch.
 
@@ -138,7 +138,7 @@ def _contact_normal(a, b, before, after, time, bias):
 # ---- the interval in which two edges face each other
 
 
-@kernel
+@lean
 def _facing(outline, n):
     """The edge (its two vertices) that faces along n, or one vertex twice if its two edges do so equally.
 
@@ -166,7 +166,7 @@ def _along(outline, k, tangent, time):
     return dot(tangent, start) + time * dot(tangent, row2(outline.at1, k) - start)
 
 
-@kernel
+@lean
 def _vertex_on_edge(a, b, facing, vertex, of_first, feature):
     """The contact of a vertex of one polygon with the edge of the other one that faces it.
 
@@ -186,7 +186,7 @@ def planar_contact(feature, gap, predicted, normal, point):
     return Contact(feature, gap, predicted, Vec3(normal.x, normal.y, 0.0), Vec3(point.x, point.y, 0.0))
 
 
-@kernel
+@lean
 def _interval_end(a, b, facing, ends, lead, size):
     """The contact at one end of the interval, `ends`: vertex of a and vertex of b; that of a is inside by `lead`.
 
@@ -206,7 +206,7 @@ def _feature(a, b, facing, ends, of_first):
     return ((facing.a_from - a.low) * MOST_VERTICES + (ends[1] - b.low)) * 2 + 1
 
 
-@kernel
+@lean
 def _interval(a, b, facing, time, size):
     """The one or two contacts at the ends of the interval in which two edges face each other, and their number.
 

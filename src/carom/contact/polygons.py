@@ -187,7 +187,7 @@ def _centers(placed, r):
     return row2(placed.center0, r), row2(placed.center1, r)
 
 
-@kernel
+@lean
 def nearest_on_polygon(at, normal, low, high, p):
     """Signed distance from the polygon with vertices low:high to a point, negative inside, and the nearest feature.
 
@@ -213,7 +213,7 @@ def nearest_on_polygon(at, normal, low, high, p):
     return norm(e), 2 * (corner - low) + 1, e / norm(e)
 
 
-@kernel
+@lean
 def _polygon_disc(outline, center, radius, sign, margin, table, n):
     """Writes the contact of a polygon with a disc to row n, if there is one; returns the next free row.
 
@@ -295,7 +295,7 @@ def _vertex(at, k):
     return Vec3(at[k, 0], at[k, 1], 0.0)
 
 
-@kernel
+@lean
 def _put_vertex(outline, k, boundary, margin, table, n):
     """Writes the contact of vertex k with a plane or the inside of a circle, if its predicted gap is in the margin."""
     predicted, later = point_gap(boundary[1], _vertex(outline.at1, k))
@@ -309,7 +309,7 @@ def _put_vertex(outline, k, boundary, margin, table, n):
     return n + 1
 
 
-@kernel
+@lean
 def _put_on_plane(outline, boundary, size, margin, table, n):
     """Writes contacts of the deepest vertex after the step, and of the deeper one of its two neighbors."""
     deepest, least = outline.low, np.inf

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..geometry.shapes import CAPSULE, MESH, SPHERE
 from ..geometry.vectors import Vec3, dot, norm, put_row, row3, to_local
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
 from .features import UPRIGHT_SINE
 from .grid_distance import grid_distance
@@ -94,7 +94,7 @@ def surface_points(shapes, shape, spacing, room):
     )
 
 
-@kernel
+@lean
 def _put_core(half, spacing, room):
     """Writes points of the core of a sphere or capsule; returns their number."""
     count = min(int(np.ceil(2.0 * half / spacing)) + 1, MOST_POINTS)
@@ -107,7 +107,7 @@ def _put_core(half, spacing, room):
     return count
 
 
-@kernel
+@lean
 def _put_rims(ends, spacing, room):
     """Writes the points of both rims, and neighbors of all points of a shape with rims; returns their numbers."""
     top, high, bottom, low = ends
@@ -141,7 +141,7 @@ def _side_normal(ends, radius, out, up):
     return Vec3(across * out.x / length, across * out.y / length, along / length)
 
 
-@kernel
+@lean
 def put_front(points, place, ends, grid, at, margin):
     """Writes the points of a round side to `place`: where circles about the axis are nearest to the mesh of a grid.
 
@@ -173,7 +173,7 @@ def put_front(points, place, ends, grid, at, margin):
                     points.later[i, 2] = _NO_PLACE
 
 
-@kernel
+@lean
 def put_nearest(points, place, core, grid, at, fresh):
     """Writes the points of a smooth core at which it is nearest to the mesh of a grid to `place`, one for each start.
 
@@ -204,7 +204,7 @@ def put_nearest(points, place, core, grid, at, fresh):
 # ---- points that represent a shape in the swept test against a mesh
 
 
-@kernel
+@lean
 def sample_count(shapes, shape):
     """Number of points that represent a shape in the swept test: sample points, vertices, or a few on axis and rims."""
     kind = shapes.kind[shape]
@@ -219,7 +219,7 @@ def sample_count(shapes, shape):
     return shapes.vertex_ptr[shape + 1] - shapes.vertex_ptr[shape]
 
 
-@kernel
+@lean
 def sample_point(shapes, shape, k):
     """Sample point k of a shape, in its own frame, and the radius about it."""
     kind, size = shapes.kind[shape], row3(shapes.size, shape)

@@ -112,7 +112,7 @@ class Bound(NamedTuple):
     feature: int
 
 
-@kernel
+@lean
 def kinematics(outlines, paths, i, t):
     """Outline i at a time."""
     s = t - paths.since[i]
@@ -248,7 +248,7 @@ def _edge(outlines, i, k):
     return a, e / length, length
 
 
-@kernel
+@lean
 def _disc_on_edges(outlines, i, at, q, radius, search):
     """A disc with center q and a polygon: it touches at a vertex, or at a face while its center is above that face."""
     best = _nothing()
@@ -273,7 +273,7 @@ def _disc_on_edges(outlines, i, at, q, radius, search):
     return best
 
 
-@kernel
+@lean
 def _separating_face(outlines, i, at, j, other, best, bits, search):
     """The face of polygon i that separates it from polygon j for the longest time, if longer than `best`."""
     for k in range(outlines.ptr[i], outlines.ptr[i + 1]):
@@ -294,7 +294,7 @@ def _separating_face(outlines, i, at, j, other, best, bits, search):
     return best
 
 
-@kernel
+@lean
 def _against_boundary(outlines, i, at, j, boundary, round_body, search):
     """A body and a half-plane, or the inside of a circle: all its vertices, or its bounding circle."""
     radius = outlines.bound[i] if round_body else 0.0
@@ -318,7 +318,7 @@ def _center(outlines, i):
     return row2(outlines.vertex, k) if outlines.kind[i] == ROUND and outlines.ptr[i + 1] > k else Vec2(0.0, 0.0)
 
 
-@kernel
+@lean
 def _rounded(outlines, i, at, j, other, edges, search):
     """As `separation`, for the bounding circle of the first outline, and that of the second unless `edges` is set."""
     if outlines.kind[j] >= HALF_PLANE:
@@ -331,7 +331,7 @@ def _rounded(outlines, i, at, j, other, edges, search):
     return _sooner(_nothing(), _circle(p, q, radius, 1.0, search), 0, search)
 
 
-@kernel
+@lean
 def separation(outlines, paths, pair, t, touch, search):
     """The bound on the separation of a pair at a time, with the features that may touch first."""
     i, j = pair.first, pair.second

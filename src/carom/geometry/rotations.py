@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 from .vectors import Mat3, Vec3, put_row
 
 SPIN_SHAPE: dict[int, tuple[int, ...]] = {2: (), 3: (3,)}  # of a spin in scenes and trajectories, by dimension
 
 
-@kernel
+@lean
 def matrix_of(q, out):
     """The rotation matrix (3, 3) of one quaternion: column k is the body's axis k in the world. Writes `out`."""
     w, x, y, z = q[0], q[1], q[2], q[3]

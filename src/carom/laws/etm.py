@@ -304,7 +304,7 @@ def _longer(record, count):
     return longer
 
 
-@kernel
+@lean
 def _increment(points, i, u, x, du, unit, store, release):
     """One impulse at contact i, (pn, p1, p2), that raises u by du or a part of it, and the stored energy afterwards.
 
@@ -359,7 +359,7 @@ def _steady(k, mu, d1, d2, size, du, unit):
     return (pn, response) if pn < np.inf else (0.0, response)
 
 
-@kernel
+@lean
 def _sliding(k, mu, u, s1, s2, du, store, release):
     """The sliding impulse of an increment and the stored energy after it (eqs. 54, 55, and the limit of eq. 49)."""
     while True:
@@ -384,7 +384,7 @@ def _using_up(u, response, store):
     return 2.0 * store / (u + root) if u > 0.0 else (root - u) / response
 
 
-@kernel
+@lean
 def _sticking(k, mu, u, s1, s2, du, store, release):
     """The sticking impulse of an increment and the stored energy after it, which is negative if it cannot stick.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 
 
 @kernel(inline="always")
@@ -27,7 +27,7 @@ def heap_grown(keys, items, size):
     return bigger_keys, bigger_items
 
 
-@kernel
+@lean
 def heap_add(keys, items, size, key, item):
     """Adds an entry to arrays with room for it; returns the new size. Faster than `heap_push`, which returns arrays."""
     k = size
@@ -41,7 +41,7 @@ def heap_add(keys, items, size, key, item):
     return size + 1
 
 
-@kernel
+@lean
 def heap_pop(keys, items, size):
     """Removes the smallest entry; returns its key, its item and the new size."""
     key, item = keys[0], items[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .contact_points import I11, I12, I22, N1, N2, NN, SCHUR, T11, T12, T22
 
 # Below this share of K_nn the normal response of a sliding contact counts as jammed (Painleve).
@@ -18,7 +18,7 @@ SLIDING_FLOOR = 1e-3
 STICKING_FLOOR = 1e-9
 
 
-@kernel
+@lean
 def stick(k, s1, s2, du):
     """The impulse that changes the normal speed by du and stops the slip (eq. 50).
 
@@ -45,7 +45,7 @@ def tangential_work(k, s1, s2, pn, p1, p2):
     return p1 * half1 + p2 * half2
 
 
-@kernel
+@lean
 def slide(k, mu, s1, s2, du):
     """Sliding friction per unit of normal impulse, (f1, f2), while the normal speed changes by du (eq. 54).
 

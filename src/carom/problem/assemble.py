@@ -249,7 +249,14 @@ def coefficients(world: World, found: ContactSet) -> tuple[Floats, Floats]:
 @kernel
 def coefficients_of(table, surfaces):
     """The arrays of `coefficients` for a table of contacts, and whether any coefficient of friction is not zero."""
-    restitution, bound, rough = np.empty(len(table)), np.empty((len(table), 3)), False
+    restitution, bound = np.empty(len(table)), np.empty((len(table), 3))
+    return restitution, bound, _put_coefficients(table, surfaces, restitution, bound)
+
+
+@lean
+def _put_coefficients(table, surfaces, restitution, bound):
+    """Writes them; returns whether any coefficient of friction is not zero."""
+    rough = False
     for i in range(len(table)):
         first, second = int(table[i, FIRST]), int(table[i, SECOND])
         a = surfaces.material[first]
@@ -258,7 +265,7 @@ def coefficients_of(table, surfaces):
         for column in range(3):
             bound[i, column] = surfaces.friction[column, a, b]
             rough = rough or bound[i, column] != 0.0
-    return restitution, bound, rough
+    return rough
 
 
 def _materials(world: World, found: ContactSet) -> Ints:

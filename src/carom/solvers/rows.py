@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -278,7 +278,7 @@ def pushed_along(rows, impulses, x):
     return out
 
 
-@kernel
+@lean
 def fastest_slip(rows, x):
     """Largest slip speed at the contacts with friction."""
     worst, t = 0.0, min(rows.tangents, rows.base.shape[1] - 1)
@@ -291,7 +291,7 @@ def fastest_slip(rows, x):
     return np.sqrt(worst)
 
 
-@kernel
+@lean
 def fastest_speeds(rows, x):
     """The fastest approach, which is not negative, and the fastest approach or slip at a contact with friction."""
     least = 0.0

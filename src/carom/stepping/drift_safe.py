@@ -28,7 +28,7 @@ import numpy as np
 from ..contact.boundaries import boundary_table
 from ..contact.contact_set import FIRST, GAP, PREDICTED, SECOND, WIDTH, ContactSet, deepest_overlap
 from ..contact.motion import displacement_at
-from ..kernels import kernel
+from ..kernels import lean
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
 from ..solvers.contact import Accuracy
@@ -542,7 +542,7 @@ def _approach(ahead: Ahead, impact: Assembly) -> Approach:
 # ---- bounds on the displacement of bodies
 
 
-@kernel
+@lean
 def put_bounds(velocity, gained, arm, reach, dimension, h, margin, out):
     """Writes the bounds of `DriftSafe.bounds`; `gained` (n,) or (1,) are speeds gained in two steps of free fall."""
     n, slow, searched = len(velocity), out[0], out[1]
@@ -557,7 +557,7 @@ def put_bounds(velocity, gained, arm, reach, dimension, h, margin, out):
         searched[i] = margin + min(2.0 * max(searched[i], NEIGHBOR_SPEED * top), reach[i])
 
 
-@kernel
+@lean
 def farthest(velocity, arm, dimension, h, bodies):
     """The largest displacement of any point of the bodies, of all if `bodies` is empty."""
     top = 0.0
@@ -566,7 +566,7 @@ def farthest(velocity, arm, dimension, h, bodies):
     return top
 
 
-@kernel
+@lean
 def _farther(velocity, arm, dimension, h, searched, margin):
     """Whether a body may move farther than its contacts were searched."""
     farther = False
@@ -575,7 +575,7 @@ def _farther(velocity, arm, dimension, h, searched, margin):
     return farther
 
 
-@kernel
+@lean
 def near_contacts(table, searched, margin, out):
     """The number of contacts that free motion closes, or that reversed velocities would close; their deepest overlap.
 

@@ -125,7 +125,7 @@ def _last_impact(body, approach, i):
     return out
 
 
-@kernel
+@lean
 def _approach_of(rows, approach, restitution, i, h):
     """The speed at which contact i approaches: that at the start, of contacts without dissipation that of closing."""
     speed = approach.speed[i]
@@ -249,14 +249,21 @@ def _later_contacts(body, time, chosen, flight, table):
     They have a body whose time (n,) is later; if there are any, also contacts of bodies that are not round: their
     predicted gaps include the curvature of a rotation that an impact at the start changes.
     """
-    out, count, any_later = np.empty(len(chosen), np.int64), 0, False
+    out = np.empty(len(chosen), np.int64)
+    return out[: _put_later_contacts(body, time, chosen, flight, table, out)]
+
+
+@lean
+def _put_later_contacts(body, time, chosen, flight, table, out):
+    """Writes them; returns their number."""
+    count, any_later = 0, False
     for i in chosen:
         later = (body[i, 0] >= 0 and time[body[i, 0]] > 0.0) or (body[i, 1] >= 0 and time[body[i, 1]] > 0.0)
         any_later = any_later or later
         if later or not is_ball_contact(flight, course_of(table, body, i)):
             out[count] = i
             count += 1
-    return out[: count if any_later else 0]
+    return count if any_later else 0
 
 
 @lean
@@ -320,7 +327,14 @@ def _rotate(approach, flight, struck, number, b, scratch):
 def _outdated_contacts(rows, approach, flight, table):
     """The contacts (k,) whose rows do not have a body at its last impact, ascending; without those of balls at rest on
     something fixed, and of balls that are struck at different times."""
-    out, count = np.empty(len(table), np.int64), 0
+    out = np.empty(len(table), np.int64)
+    return out[: _put_outdated_contacts(rows, approach, flight, table, out)]
+
+
+@lean
+def _put_outdated_contacts(rows, approach, flight, table, out):
+    """Writes them; returns their number."""
+    count = 0
     for i in range(len(table)):
         who, outdated = course_of(table, rows.body, i), False
         if is_ball_contact(flight, who) and (
@@ -333,7 +347,7 @@ def _outdated_contacts(rows, approach, flight, table):
         if outdated:
             out[count] = i
             count += 1
-    return out[:count]
+    return count
 
 
 @kernel
@@ -396,7 +410,7 @@ def _put_closing(rows, approach, flight, table, restitution, chosen, near, out):
 # ---- what it changes
 
 
-@kernel
+@lean
 def displace(rows, shift, gap):
     """Adds the effect of the whitened displacement `shift` (n, d) of the start to the gaps, in place."""
     for i in range(len(gap)):

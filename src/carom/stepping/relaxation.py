@@ -168,7 +168,7 @@ def _vector(axes, table, i):
     return Vec3(table[i, 0], table[i, 1], table[i, 2] if len(axes) == 3 else 0.0)
 
 
-@kernel
+@lean
 def _point_velocity(axes, placed, b, arm):
     """The velocity of a point of a body that is not free, or of boundary -1 - b."""
     velocity = placed.velocity[b] if b >= 0 else placed.boundary_velocity[-1 - b]
@@ -235,8 +235,13 @@ def relaxed_motion_3d(masses, bodies, h, start, end):
 
     Bodies with unequal moments of inertia rotate freely at their mean spin, and their spin changes as in free rotation.
     """
+    _put_relaxed_3d(masses, bodies, h, start, end, np.empty(3), np.empty(4))
+
+
+@lean
+def _put_relaxed_3d(masses, bodies, h, start, end, rotation, other):
+    """Writes them; `rotation` and `other` are scratch."""
     motion, root, turn, velocity = bodies.motion, masses.root, end[1], end[2]
-    rotation, other = np.empty(3), np.empty(4)
     for b in range(len(turn)):
         if motion[b, 7] == 0.0 or not masses.free[b]:
             continue

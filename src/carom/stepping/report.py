@@ -13,7 +13,7 @@ from ..contact.contact_set import ContactSet
 from ..errors import ProblemError
 from ..geometry.rotations import matrix_value
 from ..geometry.vectors import Vec3, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..problem.assemble import friction_in_world
 from ..problem.contacts import NOT_CONVERGED, RESOLVED, Impulses, worse
 from ..solvers.rows import Floats, Ints
@@ -383,9 +383,16 @@ def totals_2d(mass, inertia, free, gravity, position, velocity):
 
 @kernel
 def totals_3d(mass, inertia, free, gravity, position, orientation, velocity):
-    """The eight sums of `totals` in 3D, in blocks as in 2D."""
+    """The eight sums of `totals` in 3D."""
+    total = np.zeros(8)
+    _add_totals_3d(mass, inertia, free, gravity, position, orientation, velocity, total, np.zeros(8))
+    return total
+
+
+@lean
+def _add_totals_3d(mass, inertia, free, gravity, position, orientation, velocity, total, block):
+    """Adds the sums to `total`, in blocks as in 2D; `block` is scratch, both are zero before."""
     n, d = velocity.shape
-    total, block = np.zeros(8), np.zeros(8)
     for i in range(n):
         if free[i]:
             m, v, q, spin = mass[i], velocity[i], position[i], Vec3(0.0, 0.0, 0.0)
@@ -404,4 +411,3 @@ def totals_3d(mass, inertia, free, gravity, position, orientation, velocity):
             for k in range(8):
                 total[k] += block[k]
                 block[k] = 0.0
-    return total

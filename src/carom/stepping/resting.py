@@ -90,7 +90,7 @@ def solve_resting(
     return Held(some, problem.falling, impulse, answer.velocity, answer.residual, answer.iterations, answer.work)
 
 
-@kernel
+@lean
 def begin_resting(rows, problem, chosen, start, some, impulse):
     """The number of contacts that are chosen, and whether one of them closes. Writes them and their first impulses."""
     count, closes = 0, False
@@ -112,11 +112,20 @@ def state_problem(rows, interval, table, restitution, pull, warm_start, limits, 
     (N, d); if these are empty `problem.falling` is given. `limits` are the overlap of an impact that may wait for the
     next step, the gap at the end up to which a contact takes part, and those of `put_keys`.
     """
+    wait, margin, bodies, boundaries = limits
+    count = _put_closing(rows, interval, table, restitution, pull, wait, margin, problem)
+    put_keys(table, bodies, boundaries, problem.keys)
+    match(warm_start, problem.keys, table, rows.tangents, problem.start)
+    return count
+
+
+@lean
+def _put_closing(rows, interval, table, restitution, pull, wait, margin, problem):
+    """The speeds of a `RestingProblem`, and which contacts free motion closes; returns their number."""
     for j in range(len(problem.falling) if len(pull) else 0):
         b = _number(interval.bodies, j)
         for c in range(pull.shape[1]):
             problem.falling[j, c] = interval.velocity[j, c] + interval.h * pull[b, c]
-    wait, margin, bodies, boundaries = limits
     count = 0
     for i in range(len(table)):
         waits, predicted = wait if restitution[i] > 0.0 else 0.0, table[i, PREDICTED]
@@ -125,8 +134,6 @@ def state_problem(rows, interval, table, restitution, pull, warm_start, limits, 
         problem.base[i, 0] += _closing_speed(rows, interval, problem.falling, predicted, waits, i)
         problem.closing[i] = predicted <= margin
         count += int(problem.closing[i])
-    put_keys(table, bodies, boundaries, problem.keys)
-    match(warm_start, problem.keys, table, rows.tangents, problem.start)
     return count
 
 
@@ -136,7 +143,7 @@ def _number(bodies, j):
     return bodies[j] if len(bodies) else j
 
 
-@kernel
+@lean
 def _closing_speed(rows, interval, falling, predicted, wait, i):
     """The speed of approach of contact i that just closes its gap, from the gap at the end of free motion.
 
@@ -157,7 +164,7 @@ def _closing_speed(rows, interval, falling, predicted, wait, i):
     return max(predicted / left - 0.5 * (first + (last - first) * begin / h + last), 0.0)
 
 
-@kernel
+@lean
 def closed_by(rows, base, x, chosen, least):
     """Marks contacts that the velocity x closes faster than `least`; returns how many were not marked before."""
     count = 0
@@ -171,7 +178,7 @@ def closed_by(rows, base, x, chosen, least):
 # ---- warm start
 
 
-@kernel
+@lean
 def put_keys(table, bodies, boundaries, keys):
     """Writes a number per contact (m,) that identifies it, for `bodies` bodies and boundaries together."""
     for i in range(len(keys)):

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..geometry.rotations import matrix_value
 from ..geometry.vectors import Mat3, Vec3, cross, to_local, to_world
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 
 MOSER_VESELOV, SPLIT = 0, 1
@@ -62,7 +62,7 @@ def rotate_free(
     return q, w
 
 
-@kernel
+@lean
 def rotate_body(q: Floats, w: Floats, inertia: Floats, free: bool, step: float, scheme: int) -> None:
     """What `rotate_free` does to one body. Writes q and w."""
     if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
@@ -75,7 +75,7 @@ def rotate_body(q: Floats, w: Floats, inertia: Floats, free: bool, step: float, 
         _rotate_split(q, w, inertia, step)
 
 
-@kernel
+@lean
 def _rotate_split(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
     """Strang splitting of `w . I w / 2` by axes: x for half a step, y for half, z for one, y, x. Writes q and w.
 
@@ -101,7 +101,7 @@ def _rotate_split(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
 # ---- Discrete Moser-Veselov
 
 
-@kernel
+@lean
 def _rotate_moser_veselov(q: Floats, w: Floats, inertia: Floats, h: float) -> None:
     """Advances orientation q (4,) and spin w (3,) of one body by a time h. Writes both."""
     ix, iy, iz = inertia[0], inertia[1], inertia[2]
@@ -119,7 +119,7 @@ def _rotate_moser_veselov(q: Floats, w: Floats, inertia: Floats, h: float) -> No
             q[1 + c] = stochastic_sum(q[1 + c], d[c])
 
 
-@kernel
+@lean
 def _substeps(w: Floats, inertia: Floats, h: float) -> tuple[int, float]:
     """Number of equal sub-steps and the length to use for each; both depend on energy and angular momentum alone.
 
@@ -225,7 +225,7 @@ def stochastic_sum(x: float, dx: float) -> float:
     return x + (dx + (chance * digit if dx > 0.0 else -chance * digit))
 
 
-@kernel
+@lean
 def quaternion_change(q, da, b):
     """The parts of `q (1 + da, b) - q`, including the correction that normalizes q.
 
@@ -237,7 +237,7 @@ def quaternion_change(q, da, b):
     return da * w - sum3(times(v, b)), (da * v + w * b) + cross(v, b)
 
 
-@kernel
+@lean
 def rotate_body_steadily(q: Floats, w: Floats, h: float) -> None:
     """Rotates q (4,) at the constant spin w (3,) for a time h: `q exp(h w / 2)`. Writes q."""
     half = 0.5 * h * Vec3(w[0], w[1], w[2])
@@ -252,7 +252,7 @@ def rotate_body_steadily(q: Floats, w: Floats, h: float) -> None:
     q[0], q[1], q[2], q[3] = q[0] + da, q[1] + d.x, q[2] + d.y, q[3] + d.z
 
 
-@kernel
+@lean
 def rotate_by(q, spin, turn, even):
     """Rotates one body by `turn` (3,) in its frame, in place of q. Spins of bodies with equal moments keep their
     direction in the world."""

@@ -24,7 +24,7 @@ from ..contact.contact_set import ContactSet
 from ..contact.containment import NOTED_OVERLAP, Containment, Violation
 from ..contact.detector import Detector
 from ..errors import ProblemError
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..laws.inelastic import inelastic
 from ..problem.assemble import Assembly, assemble_contacts, through_joints
 from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, Contacts, Impulses, worse
@@ -326,7 +326,7 @@ def _without_gain(contacts: Contacts, normal: Floats, work: Floats) -> Floats:
     return share[label] * normal
 
 
-@kernel
+@lean
 def fastest_speed(rows, x):
     """The fastest approach or slip of all contacts."""
     top = 0.0
@@ -338,7 +338,7 @@ def fastest_speed(rows, x):
     return top
 
 
-@kernel
+@lean
 def fastest_component(velocity, dimension):
     """The largest component of a linear velocity."""
     top = 0.0

@@ -440,7 +440,7 @@ def _geometry(flight, approach, struck, table, i, who, at):
     return gap, normal, 0.5 * (one + other)
 
 
-@kernel
+@lean
 def _carried(flight, approach, struck, b, j, latest, point):
     """The arm, when body b is struck, of its point that is at `point` at the start."""
     dim, t = flight.position.shape[1], struck.time[j] if j >= 0 else latest

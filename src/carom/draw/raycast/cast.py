@@ -12,7 +12,7 @@ import numpy as np
 from ...contact.parts import Rims, rims
 from ...geometry.shapes import BOX, CAPSULE, CONE, ELLIPSOID, SPHERE
 from ...geometry.vectors import Vec3, dot, norm, row3
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ...solvers.rows import Floats
 
 
@@ -196,7 +196,7 @@ def sized(kind: int, size: Vec3, ray: Ray) -> Hit:
     return cylinder(ray, size.x, size.y)
 
 
-@kernel
+@lean
 def hull(ray: Ray, normals: Floats, offsets: Floats, lo: int, hi: int) -> Hit:
     """The intersection of the half-spaces normal . x <= offset of faces lo..hi."""
     enter, leave, face = -np.inf, np.inf, lo

@@ -45,7 +45,7 @@ class Trace(NamedTuple):
     until: float
 
 
-@kernel
+@lean
 def trace(ray: Ray, grid: DistanceGrid, full: bool, limit: float) -> Trace:
     """The zero level of a signed distance grid, which is the surface that contact detection uses for a mesh.
 
@@ -110,7 +110,7 @@ def _value(grid: DistanceGrid, p: Vec3) -> float:
     return near * (1.0 - u) + far * u
 
 
-@kernel
+@lean
 def _normal(grid: DistanceGrid, p: Vec3) -> Vec3:
     """The unit gradient at such a point, or zero. Differences over a whole cell hide the facets of the grid."""
     x, y, z = Vec3(1.0, 0.0, 0.0), Vec3(0.0, 1.0, 0.0), Vec3(0.0, 0.0, 1.0)

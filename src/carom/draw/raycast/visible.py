@@ -108,7 +108,7 @@ class Bounds(NamedTuple):
     half: Vec3
 
 
-@kernel
+@lean
 def _bounds(kind: int, size: Vec3, reach: float, grid: DistanceGrid) -> Bounds:
     """The box of a box, the grid of a mesh; the cube around the bounding sphere for all other shapes."""
     if kind == MESH:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import kernel, lean
 
 # The quotient graph is a table with a line of these columns for each node, so that a node has all its numbers in one or
 # two cache lines. A supervariable is named by one of its nodes, an element by the node eliminated there.
@@ -133,7 +133,7 @@ def _count_outside(g, work, member, first, used, step):
             g[e, NODE_OUTSIDE] -= g[i, NODE_WEIGHT]
 
 
-@kernel
+@lean
 def _update_lists(g, head, work, member, p, first, used, step):
     """Lists and degrees without the new element of the members, and their hash values.
 
