@@ -288,17 +288,23 @@ def _mesh_gap(shapes, a, b, time, near):
 def _sampled_gap(shapes, a, pose_a, b, pose_b, least):
     """Smallest distance of sample points of a shape from another one, or `least` if that is smaller.
 
-    Sample points of a mesh come in runs; those of a run that is too far away are skipped.
+    Sample points of a mesh come in runs; those of a run whose first point is too far away are skipped. Beside a convex
+    shape that is told by its distance, inside whose bounding sphere a small mesh may lie as a whole.
     """
     surface, count, k = surface_of(shapes, b), sample_count(shapes, a), 0
     runs_end, run_reach = (int(shapes.size[a, 2]), shapes.size[a, 1]) if shapes.kind[a] == MESH else (0, 0.0)
+    convex = shapes.kind[b] != MESH  # its distance changes by no more than a point moves
     while k < count:
         own, r = sample_point(shapes, a, k)
         point = local_point(pose_b, world_point(pose_a, own))
+        leads = k < runs_end and k % RUN == 0
         beyond = norm(point) - shapes.reach[b] - r
         if beyond < least:
-            least = min(least, distance(surface, point, least + r) - r)
-        k += RUN if k < runs_end and k % RUN == 0 and beyond - run_reach >= least else 1
+            away = distance(surface, point, least + r + (run_reach if leads else 0.0)) - r
+            least = min(least, away)
+            beyond = away if convex else beyond
+        k += RUN if leads and beyond - run_reach >= least else 1
+    return least
     return least
 
 
