@@ -94,13 +94,14 @@ def touch_time(shapes, work, a, b, tolerance, until):
         tolerance = max(tolerance, 0.5 * max(_cell(shapes, a.shape), _cell(shapes, b.shape)))
         ahead, care = 0.25, 0.5
     t = 0.0
+    gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
     for _ in range(MOST_ADVANCES_3D):
-        gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
         bound = approach_bound(a, b, normal)
         if bound <= 0.0 or gap > bound * (until - t):
             return NO_TOUCH_TIME
         if gap > tolerance:
             t += (gap - care * tolerance) / bound
+            gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
             continue
         # They touch. Poses a little later tell approaching vertices from rising ones.
         later = t + ahead * tolerance / bound
@@ -113,6 +114,10 @@ def touch_time(shapes, work, a, b, tolerance, until):
         t = later
         if t > until:
             return NO_TOUCH_TIME
+        if mesh:
+            gap = then
+        else:
+            gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
     return t
 
 
