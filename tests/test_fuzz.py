@@ -48,6 +48,9 @@ ONCE_FAILED = [
     ("problems", 51211, 22956),  # two clamped fronts of 48 contacts reflect each other 2,000 times: 24 CPU s
     ("problems", 27182, 10726),  # a normal of 1e-21 beside a tangent of 1: the scale of momentum left out friction
     ("walls", 5, 4),  # time_of_impact that went on to rest: contact tables of two widths were joined, ValueError
+    ("simulations", 270101, 1258),  # the search for an impact of two deeply overlapping polygons had no end
+    ("simulations", 270201, 502),  # times of touch looked at all points of a fine mesh: 2.1 CPU s for a step, now 0.5
+    ("simulations", 270301, 471),  # the same beside a thin plate: 5 CPU s for a step of 10 bodies, now 0.9
     ("simulations", 41109, 67),  # one body of three that held each other was released alone: a gain of 5e-8
 ]
 

@@ -285,6 +285,23 @@ def test_increments_that_friction_divides_are_completed(seed):
     assert apart <= 1e-3 * np.abs(problem.velocity).max()
 
 
+def rough_box_differences(count: int) -> np.ndarray:
+    """Differences (4, count) between answers, relative to the fastest component of the velocity: ours and the printed
+    algorithm, both with increments of the island, both with those of each contact, and ours with the former against the
+    printed one with the latter; last, the printed algorithm with one kind against the other."""
+    out = np.zeros((4, count))
+    for seed in range(count):
+        problem = rough_box(seed)
+        by_hand = []
+        for each in (False, True):
+            total = tracked_by_hand(problem, 30, each)
+            by_hand.append(problem.velocity_after(total[:, 0].copy(), total[:, 1:].copy()))
+        ours = [solve_impact(problem, ETM(increment=kind)).velocity for kind in ("island", "contact")]
+        pairs = (ours[0], by_hand[0]), (ours[1], by_hand[1]), (ours[0], by_hand[1]), by_hand
+        out[:, seed] = [np.abs(a - b).max() / np.abs(problem.velocity).max() for a, b in pairs]
+    return out
+
+
 def test_ten_rough_boxes_as_printed():
     """The largest differences from the printed algorithm, relative to the fastest component of the velocity.
 
@@ -292,20 +309,20 @@ def test_ten_rough_boxes_as_printed():
     (the default) and up to 0.05 for those of each contact (eq. 62). The two kinds of increments give answers that are
     0.25 apart in the printed algorithm itself, and the default is 0.28 from eq. 62 on the first box.
     """
-    same, printed, mixed = np.zeros(10), np.zeros(10), np.zeros(10)
-    for seed in range(10):
-        problem = rough_box(seed)
-        by_hand = []
-        for each in (False, True):
-            total = tracked_by_hand(problem, 30, each)
-            by_hand.append(problem.velocity_after(total[:, 0].copy(), total[:, 1:].copy()))
-        ours = [solve_impact(problem, ETM(increment=kind)).velocity for kind in ("island", "contact")]
-        size = np.abs(problem.velocity).max()
-        pairs = ((ours[0], by_hand[0]), (ours[1], by_hand[1]), (ours[0], by_hand[1]))
-        same[seed], printed[seed], mixed[seed] = (np.abs(a - b).max() / size for a, b in pairs)
+    same, printed, mixed, _ = rough_box_differences(10)
     assert same.max() <= 0.075 and np.median(same) <= 0.03
     assert printed.max() <= 0.055 and np.median(printed) <= 0.02
     assert mixed[0] == mixed.max() and 0.25 <= mixed.max() <= 0.32
+
+
+@pytest.mark.long
+def test_a_hundred_rough_boxes_as_printed():
+    """Ten boxes are few: of a hundred, three in each kind are beyond 0.07, up to 0.16 and 0.08. The two kinds of
+    increments part by as much in the printed algorithm (0.50) as ours and eq. 62 do (0.49)."""
+    same, printed, mixed, kinds = rough_box_differences(100)
+    assert np.median(same) <= 0.02 and (same > 0.07).mean() <= 0.05 and same.max() <= 0.17
+    assert np.median(printed) <= 0.015 and (printed > 0.07).mean() <= 0.05 and printed.max() <= 0.09
+    assert abs(mixed.max() - kinds.max()) <= 0.02 and mixed.max() > 0.4
 
 
 def test_the_bound_of_long_chains_is_linear_in_the_contacts():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from carom.scene.boundaries import Container, Drum, Periodic, Plane, Segment
 from carom.scene.model import Bodies, Material, Scene
 from carom.scene.motion import Moving, Rotating, Vibrating
 from carom.scene.shapes import Disc, Polygon, Rectangle
+from carom.stepping.interval_2d import Interval2D
 from carom.stepping.time_of_impact import EVENT_DRIVEN_FACTOR
 from carom.world import State, World
 
@@ -406,6 +409,22 @@ def test_the_rest_of_a_step_after_the_bound_on_impacts_adds_no_energy(seed):
         bounded += report.rounds > 1
     assert bounded >= 5
     assert np.diff(energies).max() < 1e-12 * 100.0 * 5.0 * mover.world.mass.sum()
+
+
+def test_the_search_for_an_impact_ends_where_polygons_are_deep_in_each_other():
+    """Heptagons that overlap by 0.8 of their radius, more than the closed form for their bounding circles gives. They
+    have just been struck and still approach: the overlap may stay, and there is no impact before it becomes deeper."""
+    angles = 2.0 * np.pi * np.arange(7) / 7.0
+    heptagon = Polygon(np.column_stack([np.cos(angles), np.sin(angles)]))
+    pair = Bodies(heptagon, np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([[1.0, 0.0], [-1.0, 0.0]]))
+    mover, state = engine(Scene("s", [pair]), 0.01)
+    state = replace(state, position=np.array([[0.0, 0.0], [1.2, 0.0]]))
+    schedule = Interval2D(mover).schedule
+    schedule.begin(state, mover.world.boundaries, np.zeros((2, 3)), 0.01, 0.001)
+    assert schedule.next_time() == 0.0
+    schedule.met[:] = True
+    schedule.update(np.array([0, 1]))
+    assert schedule.next_time() > 0.0
 
 
 @pytest.mark.parametrize("law", ["none", "jacobi", "gauss_seidel", "lcp", "etm"])

@@ -41,6 +41,7 @@ NO_TOUCH_TIME = 2.0  # the time of a touch that does not happen; a step is from 
 MOST_ADVANCES_3D = 480  # of the advancement, which meshes may need; then a pair counts as touching or as crossing
 REACHED_CONVEX = 0.02  # distance from a depth, relative to it, at which convex pairs have reached it
 REACHED_MESH = 0.5  # the same for meshes, whose steps are as long as the resolution allows
+FAR_ROUNDING = 1e-9  # of the reach of a mesh: distances of its points are known to better than that
 SAME_GAP = 1e-9  # change of a gap, relative to the tolerance, that is rounding error
 
 
@@ -93,14 +94,17 @@ def touch_time(shapes, work, a, b, tolerance, until):
     if mesh:
         tolerance = max(tolerance, 0.5 * max(_cell(shapes, a.shape), _cell(shapes, b.shape)))
         ahead, care = 0.25, 0.5
+        points = max(sample_count(shapes, a.shape), sample_count(shapes, b.shape))
+        work = SolidWork(work.hull, work.axes, np.full(points, -np.inf))
     t = 0.0
+    gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
     for _ in range(MOST_ADVANCES_3D):
-        gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
         bound = approach_bound(a, b, normal)
         if bound <= 0.0 or gap > bound * (until - t):
             return NO_TOUCH_TIME
         if gap > tolerance:
             t += (gap - care * tolerance) / bound
+            gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
             continue
         # They touch. Poses a little later tell approaching vertices from rising ones.
         later = t + ahead * tolerance / bound
@@ -113,6 +117,10 @@ def touch_time(shapes, work, a, b, tolerance, until):
         t = later
         if t > until:
             return NO_TOUCH_TIME
+        if mesh:
+            gap = then
+        else:
+            gap, normal = gap_3d(shapes, work, a, b, t, tolerance)
     return t
 
 
@@ -202,12 +210,13 @@ class SolidWork(NamedTuple):
 
     hull: Polytope
     axes: BoxAxes
+    far: Floats  # (k,) for the points of a mesh, in a search: a bound on their distance, plus the way until it was made
 
 
 @kernel(inline="always")
 def solid_work():
     """New scratch arrays."""
-    return SolidWork(polytope(), box_axes())
+    return SolidWork(polytope(), box_axes(), np.empty(0))
 
 
 @lean
@@ -230,7 +239,7 @@ def gap_3d(shapes, work, a, b, time, near):
     The gap of a mesh may be a lower bound where it is larger than `near`.
     """
     if shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH:
-        return _mesh_gap(shapes, a, b, time, near), Vec3(0.0, 0.0, 0.0)
+        return _mesh_gap(shapes, a, b, time, near, work.far), Vec3(0.0, 0.0, 0.0)
     return _convex_gap(convex_at(shapes, a, time), convex_at(shapes, b, time), np.inf, work.hull)
 
 
@@ -259,7 +268,7 @@ def _separation_along(a, b, normal):
 
 
 @lean
-def _mesh_gap(shapes, a, b, time, near):
+def _mesh_gap(shapes, a, b, time, near, far):
     """Gap of two parts, one of which is a mesh, by their sample points; where larger than `near` a lower bound.
 
     The centers of round shapes are left out: they may lie outside of the grid of the mesh, where distances are bounds.
@@ -276,29 +285,42 @@ def _mesh_gap(shapes, a, b, time, near):
         return gap
     if sample_count(shapes, i) > sample_count(shapes, j):  # the few points first: their gap rules out most others
         i, j, pose_a, pose_b = j, i, pose_b, pose_a
-    gap = np.inf
+    gap, way = np.inf, time * approach_bound(a, b, Vec3(0.0, 0.0, 0.0))
     if shapes.kind[j] != MESH or sample_point(shapes, i, 0)[1] == 0.0:
-        gap = _sampled_gap(shapes, i, pose_a, j, pose_b, gap)
+        gap = _sampled_gap(shapes, i, pose_a, j, pose_b, gap, way, far)
     if shapes.kind[i] != MESH or sample_point(shapes, j, 0)[1] == 0.0:
-        gap = _sampled_gap(shapes, j, pose_b, i, pose_a, gap)
+        gap = _sampled_gap(shapes, j, pose_b, i, pose_a, gap, way, far)
     return gap
 
 
 @lean
-def _sampled_gap(shapes, a, pose_a, b, pose_b, least):
+def _sampled_gap(shapes, a, pose_a, b, pose_b, least, way, far):
     """Smallest distance of sample points of a shape from another one, or `least` if that is smaller.
 
-    Sample points of a mesh come in runs; those of a run that is too far away are skipped.
+    Sample points of a mesh come in runs; those of a run whose first point is too far away are skipped. Beside a convex
+    shape that is told by its distance, inside whose bounding sphere a small mesh may lie as a whole. In a search points
+    are skipped, too, that were too far away to have come near on the `way` of the parts since then.
     """
     surface, count, k = surface_of(shapes, b), sample_count(shapes, a), 0
     runs_end, run_reach = (int(shapes.size[a, 2]), shapes.size[a, 1]) if shapes.kind[a] == MESH else (0, 0.0)
+    convex = shapes.kind[b] != MESH  # its distance changes by no more than a point moves
+    kept = convex and shapes.kind[a] == MESH and len(far) == count
+    slack = FAR_ROUNDING * shapes.reach[a]
     while k < count:
+        leads = k < runs_end and k % RUN == 0
+        if kept and far[k] - way - slack >= least:
+            k += RUN if leads and far[k] - way - slack - run_reach >= least else 1
+            continue
         own, r = sample_point(shapes, a, k)
         point = local_point(pose_b, world_point(pose_a, own))
         beyond = norm(point) - shapes.reach[b] - r
         if beyond < least:
-            least = min(least, distance(surface, point, least + r) - r)
-        k += RUN if k < runs_end and k % RUN == 0 and beyond - run_reach >= least else 1
+            away = distance(surface, point, least + r + (run_reach if leads else 0.0)) - r
+            least = min(least, away)
+            beyond = away if convex else beyond
+        if kept:
+            far[k] = beyond + way
+        k += RUN if leads and beyond - run_reach >= least else 1
     return least
 
 
@@ -418,7 +440,7 @@ def put_gaps_3d(shapes, motions, pairs, limit, gap):
         if shapes.kind[a.shape] == BOX and shapes.kind[b.shape] == BOX:
             found = _box_gap(shapes, a, b, limit[k], work.axes)
         elif shapes.kind[a.shape] == MESH or shapes.kind[b.shape] == MESH:
-            found = _mesh_gap(shapes, a, b, 0.0, 0.0)
+            found = _mesh_gap(shapes, a, b, 0.0, 0.0, work.far)
         else:
             found = _convex_gap(convex_at(shapes, a, 0.0), convex_at(shapes, b, 0.0), 0.0, work.hull)[0]
         gap[k] = min(gap[k], found)

@@ -343,7 +343,7 @@ def separation(outlines, paths, pair, t, touch, search):
         # While the bounding circles are apart, rotation does not matter, and the bound is nearly exact.
         circles = Search(search.rest, search.slack, search.near, search.noise, 0)
         apart = _rounded(outlines, i, at, j, other, False, circles)
-        if apart.gap > touch:
+        if apart.gap - search.slack > touch:
             return apart
     if not edges:
         return _rounded(outlines, i, at, j, other, edges_j, search)
