@@ -11,7 +11,7 @@ A version of Numba that lacks one of them gets plain kernels of Numba: compiled 
 | `CompileResult._reduce`, `_rebuild` | what is written to disk and read |
 | `codegen._create_empty_module`, `library._final_module`, `_shared_module` | one copy of large kernels (`linking.py`) |
 | `codegen.CPUCodeLibrary.add_ir_module` | one processor for all machines (`processor.py`) |
-| `arrayobj.raise_with_shape_context` | a message that compiles fast: 0.1 s per kernel with such an assignment, 1.5 s the first time |
+| `arrayobj.raise_with_shape_context` | a short message: 0.1 s per kernel that needs it, 1.5 s per process |
 | `np.linalg.ensure_blas` | no import of scipy.linalg; without it Numba imports it |
 | `BaseFunction.get_call_type` | less time of compiling (`hasten`): 9 % of six large kernels |
 | `PostProcessor.run` | the same: 8 % |
