@@ -50,12 +50,15 @@ class SelfTest:
 
 def doctor(json: bool = typer.Option(False, "--json", help="Print JSON instead of tables.")) -> None:
     """Show versions, threads and the kernel cache, and test every law on Newton's cradle."""
+    versions = _versions()
+    if not json:  # before Numba is imported
+        _show_facts(out(), versions)
     from .compiling import compile_notice
     from .warmup import compiled_families
 
-    facts = {**_versions(), **_threads()}
+    threads = _threads()
     if not json:  # before the tests, which load kernels
-        _show_facts(out(), facts)
+        _show_facts(out(), threads)
     with compile_notice() as compiled:
         tests = self_tests()
     families = compiled_families()
@@ -66,7 +69,12 @@ def doctor(json: bool = typer.Option(False, "--json", help="Print JSON instead o
         self_test = [vars(t) for t in tests]
         print(
             as_json(
-                {"facts": {**facts, **kernel_facts}, "families": kernels, "self_test": self_test, "passed": not failed}
+                {
+                    "facts": {**versions, **threads, **kernel_facts},
+                    "families": kernels,
+                    "self_test": self_test,
+                    "passed": not failed,
+                }
             )
         )
     else:

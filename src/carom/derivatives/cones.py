@@ -21,7 +21,7 @@ from ..solvers.qp.cone import Cone, _small
 from ..solvers.rows import Floats, Ints, push, speed
 from ..solvers.thresholds import DENSE_QP_CONTACTS
 from .skyline import VANISHED_PIVOT, Skyline, factorized, profile, solved
-from .tape import Slopes, System, picked_pairs
+from .tape import Slopes, System, doubled, picked_pairs
 
 ROOM = 1024  # first room of a record in active contacts and in iterations, which is doubled when it is full
 
@@ -62,10 +62,10 @@ def _room(made, count, m):
     """The record with room for one more iteration of m contacts."""
     ptr, active, y, u, order, row, value = made
     if count + 2 > len(ptr):
-        ptr = np.append(ptr, ptr)
+        ptr = doubled(ptr)
     if ptr[count] + count + m + 1 > len(active):
-        active, y, u = np.append(active, active), np.append(y, y), np.append(u, u)
-        order, row = np.append(order, order), np.append(row, row)
+        active, y, u = doubled(active), doubled(y), doubled(u)
+        order, row = doubled(order), doubled(row)
     return Iterations(ptr, active, y, u, order, row, value)
 
 
@@ -75,7 +75,7 @@ def _with_factor(made, count, factor):
     first, value, k = made.ptr[count] + count, made.value, len(factor.order)
     start = made.row[first - 1] if count > 0 else 0
     while start + len(factor.value) > len(value):
-        value = np.append(value, value)
+        value = doubled(value)
     for r in range(k):
         made.order[made.ptr[count] + r] = factor.order[r]
     for r in range(k + 1):

@@ -19,10 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import kernel
+from ..laws.heap import heap_add, heap_pop
 from ..laws.qce import ROUNDED_WORK, UNEVEN_WORK, one_pass
 from ..solvers.rows import Floats, Ints, push, speed
-from .tape import Slopes, System
+from .tape import Slopes, System, doubled, doubled_rows
 
+CONTACT, ORDER = 0, 1  # columns of the numbers of places
+RATE, WEIGHT, END, AFTER = 0, 1, 2, 3  # and of their values, see `Record`
 TURNS_CONTACTS = 300  # of a pass up to which energies that nearly return before their end are searched for
 RETURNED = 1e-7  # energy left at the end of a contact, relative to the largest of its pass, that counts as returned
 
@@ -67,7 +70,7 @@ def replayed_passes(rows, pairs, velocity, weights, tol, bound):
     u, place, slot = np.empty(m), np.full(m, -1, np.int64), np.full(len(x), -1, np.int64)
     margins = Margins(np.full(m, np.inf), np.full(m, np.inf), np.full(m, np.inf), np.full(m, np.inf))
     ptr, factor, count = np.zeros(8, np.int64), np.empty(8), 0
-    whole, numbers, late = np.empty((6, 4 * m + 8)), np.empty((2, 4 * m + 8), np.int64), np.empty(4 * m + 8, np.bool_)
+    whole, numbers, late = np.empty((4 * m + 8, 4)), np.empty((4 * m + 8, 2), np.int64), np.empty(4 * m + 8, np.bool_)
     energy = 0.5 * np.sum(x * x)
     while True:
         k = 0
@@ -81,33 +84,43 @@ def replayed_passes(rows, pairs, velocity, weights, tol, bound):
         if k == 0 or count > bound:
             break
         if count + 1 == len(ptr):
-            ptr, factor = np.append(ptr, ptr), np.append(factor, factor)
+            ptr, factor = doubled(ptr), doubled(factor)
         at, end = ptr[count], ptr[count] + k
-        if end > whole.shape[1]:
-            whole, numbers = np.hstack((whole, whole)), np.hstack((numbers, numbers))
-            late = np.append(late, late)
-        front = np.flatnonzero(u < -tol)
-        numbers[0, at:end] = front
-        whole[1, at:end] = weights[front]
-        whole[0, at:end] = -u[front] * whole[1, at:end]
-        rate = whole[0, at:end].copy()
-        whole[2, at:end] = one_pass(rows, front, u[front], rate, slot)
+        if end > len(whole):
+            whole, numbers, late = doubled_rows(whole), doubled_rows(numbers), doubled(late)
+        front, before, rate, impulses, j = np.empty(k, np.int64), np.empty(k), np.empty(k), np.empty(k), 0
+        for i in range(m):
+            if u[i] < -tol:
+                front[j], before[j], rate[j], place[i] = i, u[i], -u[i] * weights[i], j
+                numbers[at + j, CONTACT], whole[at + j, RATE], whole[at + j, WEIGHT] = i, rate[j], weights[i]
+                j += 1
+        ends = one_pass(rows, front, before, rate, slot)
         for j in range(k):
-            place[front[j]] = j
-        _ends(pairs, front, place, u[front], whole[:, at:end], late[at:end])
-        _note_ends(pairs, front, place, u[front], whole[:, at:end], late[at:end], margins)
-        key = np.where(late[at:end], np.inf, whole[2, at:end])
-        numbers[1, at:end] = np.argsort(key, kind="mergesort")
+            whole[at + j, END], impulses[j] = ends[j], rate[j] * ends[j]
+        _ends(pairs, front, place, before, whole[at:end], late[at:end])
+        _note_ends(pairs, front, place, before, whole[at:end], late[at:end], margins)
+        _put_order(ends, late[at:end], numbers[at:end])
         for j in range(k):
             place[front[j]] = -1
-        factor[count] = _pushed(rows, front, u[front], rate * whole[2, at:end], energy, x, lam)
+        factor[count] = _pushed(rows, front, before, impulses, energy, x, lam)
         ptr[count + 1], count = end, count + 1
     n = ptr[count]
     record = Record(
-        ptr[: count + 1].copy(), factor[:count].copy(), numbers[0, :n].copy(), whole[0, :n].copy(),
-        whole[1, :n].copy(), whole[2, :n].copy(), whole[3, :n].copy(), late[:n].copy(), numbers[1, :n].copy(),
+        ptr[: count + 1].copy(), factor[:count].copy(), numbers[:n, CONTACT].copy(), whole[:n, RATE].copy(),
+        whole[:n, WEIGHT].copy(), whole[:n, END].copy(), whole[:n, AFTER].copy(), late[:n].copy(),
+        numbers[:n, ORDER].copy(),
     )  # fmt: skip
     return record, x, lam, margins
+
+
+@kernel
+def _put_order(ends, late, numbers):
+    """The places of a pass in the order of the ends, late ones last."""
+    keys, items, size = np.empty(len(ends)), np.empty(len(ends), np.int32), 0
+    for j in range(len(ends)):
+        size = heap_add(keys, items, size, np.inf if late[j] else ends[j], j)
+    for j in range(len(ends)):
+        _, numbers[j, ORDER], size = heap_pop(keys, items, size)
 
 
 @kernel
@@ -131,8 +144,8 @@ def _pushed(rows, front, u, impulses, energy, x, lam):
 
 @kernel
 def _ends(pairs, front, place, u, whole, late):
-    """Speeds of the contacts at their ends, into whole[3], and whether their energy has not returned there."""
-    rate, ends, after = whole[0], whole[2], whole[3]
+    """Speeds of the contacts at their ends, into `whole`, and whether their energy has not returned there."""
+    rate, ends, after = whole[:, RATE], whole[:, END], whole[:, AFTER]
     largest = 0.0
     for i in range(len(front)):
         largest = max(largest, abs(u[i]) * ends[i])
@@ -153,7 +166,7 @@ def _note_ends(pairs, front, place, u, whole, late, margins):
     A change of the speed of a contact by v changes `int u ds` by v s, so the distance from an earlier return of the
     energy is that integral over s where the speed passes zero downwards.
     """
-    ends, after = whole[2], whole[3]
+    ends, after = whole[:, END], whole[:, AFTER]
     for i in range(len(front)):
         if not late[i]:
             margins.elsewhere[front[i]] = min(margins.elsewhere[front[i]], abs(after[i]))
@@ -161,37 +174,37 @@ def _note_ends(pairs, front, place, u, whole, late, margins):
         return
     for i in range(len(front)):
         first, last = pairs.ptr[front[i]], pairs.ptr[front[i] + 1]
-        stops, count = np.empty(last - first + 1), 0
+        stops, none, count = np.empty(last - first + 1), np.empty(last - first + 1, np.int32), 0
         for q in range(first, last):
             j = place[pairs.other[q]]
             if j >= 0 and pairs.value[q] != 0.0 and ends[j] < ends[i]:
-                stops[count], count = ends[j], count + 1
+                count = heap_add(stops, none, count, ends[j], 0)
         if count > 0:
-            stops[count] = ends[i]
-            turn = _turn(pairs, front[i], place, u[i], whole, np.sort(stops[: count + 1]))
+            turn = _turn(pairs, front[i], place, u[i], whole, (stops, none, heap_add(stops, none, count, ends[i], 0)))
             margins.earlier[front[i]] = min(margins.earlier[front[i]], turn)
 
 
 @kernel
 def _turn(pairs, contact, place, u, whole, stops):
-    """How far the energy of a contact stays from returning at one of its turns, as a speed; `stops` are ends up to its
-    own."""
-    rate, ends, out, before, at_before = whole[0], whole[2], np.inf, 0.0, 0.0
-    for k in range(len(stops)):
-        now = u
+    """How far the energy of a contact stays from returning at one of its turns, as a speed; `stops` is a heap of the
+    ends up to its own."""
+    rate, ends, out, before, at_before = whole[:, RATE], whole[:, END], np.inf, 0.0, 0.0
+    keys, items, size = stops
+    for k in range(size):
+        now, (stop, _, size) = u, heap_pop(keys, items, size)
         for q in range(pairs.ptr[contact], pairs.ptr[contact + 1]):
             j = place[pairs.other[q]]
             if j >= 0:
-                now += pairs.value[q] * rate[j] * min(stops[k], ends[j])
+                now += pairs.value[q] * rate[j] * min(stop, ends[j])
         if k > 0 and before > 0.0 and now < 0.0:
-            at = at_before + (stops[k] - at_before) * before / (before - now)
+            at = at_before + (stop - at_before) * before / (before - now)
             stored = u * at
             for q in range(pairs.ptr[contact], pairs.ptr[contact + 1]):
                 j = place[pairs.other[q]]
                 if j >= 0:
                     stored += pairs.value[q] * rate[j] * _phi(at, ends[j])
             out = min(out, abs(stored) / at)
-        before, at_before = now, stops[k]
+        before, at_before = now, stop
     return out
 
 

@@ -15,7 +15,7 @@ from ..kernels import kernel
 from ..laws.gauss_seidel import RANDOM, WORST, _permuted
 from ..laws.heap import heap_pop, heap_push
 from ..solvers.rows import Floats, Ints, push, speed
-from .tape import Slopes, System
+from .tape import Slopes, System, doubled
 
 
 @kernel
@@ -69,7 +69,7 @@ def reflections(rows, velocity, restitution, keys, order, tol, bound):
         if count > bound:
             break
         if count == len(which):
-            which, before = np.append(which, which), np.append(before, before)
+            which, before = doubled(which), doubled(before)
         impulse = -(1.0 + restitution[i]) * u[i] / rows.diag[i]
         which[count], before[count], count = i, u[i], count + 1
         lam[i] += impulse
@@ -119,9 +119,9 @@ def simultaneous_reflections(rows, velocity, restitution, tol, bound):
     while True:
         count = ptr[rounds]
         if count + m > len(which):
-            which, before = np.append(which, which), np.append(before, before)
+            which, before = doubled(which), doubled(before)
         if rounds + 1 == len(ptr):
-            ptr = np.append(ptr, ptr)
+            ptr = doubled(ptr)
         for i in range(m):
             u[i] = speed(rows, i, x)
             if u[i] < -tol:

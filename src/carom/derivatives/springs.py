@@ -43,7 +43,7 @@ from ..laws.springs import (
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints, speeds
 from .replay import Ends, Replay
-from .tape import Part, Slopes
+from .tape import Part, Slopes, doubled, doubled_rows
 
 _BACK = np.ascontiguousarray(_A.T)
 RECORD_STEPS, RECORD_STATES = 1024, 16_384  # first room of a record, which is doubled when it is full
@@ -121,9 +121,9 @@ def recorded(springs, tolerance):
     pace, loaded = first_pace(tolerance), _switch(springs, y, scratch)
     while loaded:
         if steps == len(lengths):
-            lengths, ptr = np.append(lengths, lengths), np.append(ptr, ptr)
+            lengths, ptr = doubled(lengths), doubled(ptr)
         if count + m > len(spring):
-            spring, state = np.append(spring, spring), np.concatenate((state, state))
+            spring, state = doubled(spring), doubled_rows(state)
         for i in range(m):
             if scratch.rate[i] != 0.0:
                 spring[count], state[count, 0], state[count, 1] = i, y[0, i], y[1, i]

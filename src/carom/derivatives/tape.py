@@ -223,6 +223,28 @@ class Pairs(NamedTuple):
     value: Floats
 
 
+# `np.append` and its like are compiled into each kernel that calls them, and take longer than the rest of many.
+
+
+@kernel
+def doubled(array):
+    """An array of twice the length whose first half is `array` (n,)."""
+    out = np.empty(2 * len(array), array.dtype)
+    for i in range(len(array)):
+        out[i] = array[i]
+    return out
+
+
+@kernel
+def doubled_rows(table):
+    """A table of twice as many rows, of which the first half is `table` (n, c)."""
+    out = np.empty((2 * len(table), table.shape[1]), table.dtype)
+    for i in range(len(table)):
+        for c in range(table.shape[1]):
+            out[i, c] = table[i, c]
+    return out
+
+
 @kernel
 def pairs_of(ptr, columns, data, n):
     """The pairs of rows that share a column, and their products."""
@@ -249,7 +271,7 @@ def pairs_of(ptr, columns, data, n):
                     continue
                 seen[j] = i
                 if count == len(other):
-                    other, value = np.append(other, other), np.append(value, value)
+                    other, value = doubled(other), doubled(value)
                 total = 0.0
                 for g in range(ptr[j], ptr[j + 1]):
                     total += own[columns[g]] * data[g]

@@ -20,7 +20,7 @@ from ..kernels import kernel
 from ..laws.contact_points import add_normal, no_impulses
 from ..laws.etm import COMPRESSED_SHARE
 from ..solvers.rows import Floats, Ints, speed
-from .tape import Slopes, System
+from .tape import Slopes, System, doubled_rows
 
 STEPS, LOSS, CLEAR, WHOLE, APPROACH, ALL = 0, 1, 2, 3, 4, 5  # what happens; the last three are increments
 U, STEP, STORED, PUSH = 0, 1, 2, 3  # columns of the numbers of an event: u, S, W before it, p
@@ -31,9 +31,7 @@ def _room(what, numbers, count):
     """Both tables of events, with room for one more."""
     if count < len(what):
         return what, numbers
-    more, longer = np.empty((2 * count, 2), np.int64), np.empty((2 * count, 4))
-    more[:count], longer[:count] = what, numbers
-    return more, longer
+    return doubled_rows(what), doubled_rows(numbers)
 
 
 @kernel

@@ -366,7 +366,7 @@ def _define_array_functions() -> None:
 
 # ---- the message of an assignment between arrays of different shapes
 #
-# Numba's own message contains the shapes. The code that formats them takes three seconds to compile, in each process
+# Numba's own message contains the shapes. The code that formats them takes 1.5 s to compile, in each process
 # that compiles an assignment such as `a[:] = b`.
 
 

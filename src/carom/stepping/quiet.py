@@ -840,12 +840,14 @@ def _remove_overlap(lay, fixed, table, rows, bodies, contacts, moments, deepest)
 def _move_held(rows, held, interval, masses, moments):
     """Writes the poses and velocities of held bodies, as `held_motion`."""
     before, after = moments
+    start, end = (
+        (before.position, before.orientation, before.velocity),
+        (after.position, after.orientation, after.velocity),
+    )
     if after.velocity.shape[1] == 6:
-        start = (before.position, before.orientation, before.velocity)
-        held_3d(rows, held, interval, masses, start, (after.position, after.orientation, after.velocity))
+        held_3d(rows, held, interval, masses, start, end)
     else:
-        start = (before.position, before.orientation[:, 0], before.velocity)
-        held_2d(rows, held, interval, masses, start, (after.position, after.orientation[:, 0], after.velocity))
+        held_2d(rows, held, interval, masses, start, end)
 
 
 @kernel(inline="always")

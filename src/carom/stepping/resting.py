@@ -265,13 +265,14 @@ def held_motion(world: World, start: State, end: State, rows: Rows, held: Held, 
     They move at their new velocity, steady ones at or near the mean of the old and the new one. Bodies with an impact
     in the interval are held from its time on. Islands that touch nothing fixed fall as free bodies do.
     """
-    begin = (start.position, start.orientation, start.velocity)
-    out = (end.position.copy(), end.orientation.copy(), end.velocity.copy())
+    shape, flat = end.orientation.shape, (world.count, -1)  # angles as a column: one type of orientations
+    begin = (start.position, start.orientation.reshape(flat), start.velocity)
+    out = (end.position.copy(), end.orientation.reshape(flat).copy(), end.velocity.copy())
     masses = world.masses
     if world.force is not None or world.joints is not None:  # bodies in flight are not on parabolas
         masses = masses._replace(gravity=np.zeros(world.dimension))
     (held_3d if world.block == 6 else held_2d)(rows, held, interval, masses, begin, out)
-    return State(end.time, end.step, *out)
+    return State(end.time, end.step, out[0], out[1].reshape(shape), out[2])
 
 
 @kernel
@@ -426,7 +427,7 @@ def _impact_shift(interval, masses, old, new, b, c):
 
 @kernel
 def held_2d(rows, held, interval, masses, start, out):
-    """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate."""
+    """Writes the poses and velocities of held bodies in 2D, or of bodies that do not rotate; angles are (n, 1)."""
     shares, h = body_shares(rows, held, interval), interval.h
     falls = _falls(rows, held, interval, masses, shares)
     position0, turn0, velocity0 = start
@@ -446,7 +447,7 @@ def held_2d(rows, held, interval, masses, start, out):
                 if falls[j] > 0.0:
                     position[b, c] -= falls[j] * masses.gravity[c]
             else:
-                turn[b] = turn0[b] + shift + h * mean
+                turn[b, 0] = turn0[b, 0] + shift + h * mean
 
 
 @kernel
