@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..geometry.vectors import Vec3
 from ..kernels import kernel, lean
+from ..kernels.prefetch import prefetch
 from ..solvers.rows import Floats
 
 CELLS_PER_BODY = 3  # bound on the number of cells, which makes them wider in thin gases
@@ -173,3 +174,35 @@ def put_around(cells, i, axis, side, around):
                         count += 1
                     j = cells.ball[j, AFTER]
     return count
+
+
+@lean
+def _inner(place, count):
+    """A cell along an axis whose neighbors exist, the nearest one to a place."""
+    return min(max(place, 1), max(count - 2, 0))
+
+
+@lean
+def fetch_cells(cells, i):
+    """Begins to load the lists of the cells around ball i. Those beyond sides are left out: it changes no result."""
+    x = _inner(cells.ball[i, CELL], cells.counts[0])
+    y = _inner(cells.ball[i, CELL + 1], cells.counts[1])
+    z = _inner(cells.ball[i, CELL + 2], cells.counts[2])
+    for layer in range(max(z - 1, 0), min(z + 2, cells.counts[2])):
+        for row in range(max(y - 1, 0), min(y + 2, cells.counts[1])):
+            prefetch(cells.head, (layer * cells.counts[1] + row) * cells.counts[0] + x)
+
+
+@lean
+def fetch_around(cells, path, i):
+    """Begins to load the first ball of each cell around ball i, and its row of `path`."""
+    x = _inner(cells.ball[i, CELL], cells.counts[0])
+    y = _inner(cells.ball[i, CELL + 1], cells.counts[1])
+    z = _inner(cells.ball[i, CELL + 2], cells.counts[2])
+    for layer in range(max(z - 1, 0), min(z + 2, cells.counts[2])):
+        for row in range(max(y - 1, 0), min(y + 2, cells.counts[1])):
+            first = (layer * cells.counts[1] + row) * cells.counts[0]
+            for column in range(max(x - 1, 0), min(x + 2, cells.counts[0])):
+                j = cells.head[first + column]  # -1 loads a row before the first one
+                prefetch(cells.ball, j)
+                prefetch(path, j)

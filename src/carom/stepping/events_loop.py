@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..contact.boundaries import point_gap
-from ..contact.cells import put_around, put_in_cell
+from ..contact.cells import fetch_around, fetch_cells, put_around, put_in_cell
 from ..contact.contact_set import with_room
 from ..contact.event_queue import HEAPED, has_room, next_bucket, pop
 from ..contact.flight import (
@@ -61,7 +61,7 @@ def run_events(flight, matter, record, around, bound):
             if not next_bucket(flight.queue, event):
                 return END
             if len(event) >= LARGE_FLIGHT:
-                _fetch_bucket(flight, around[0])
+                _fetch_bucket(flight)
             continue
         time = min(event[i, IMPACT], event[i, WALL])
         record.number[NOW] = time
@@ -79,9 +79,12 @@ def run_events(flight, matter, record, around, bound):
 
 
 @lean
-def _fetch_bucket(flight, around):
-    """Loads what the events of the current bucket will need into the cache: many rows at a time, and not one by one."""
-    queue, mark = flight.queue, flight.mark
+def _fetch_bucket(flight):
+    """Loads what the events of the current bucket will need into the cache: many rows at a time, and not one by one.
+
+    Each loop loads what the next one reads, so that no row is waited for.
+    """
+    queue, mark, cells = flight.queue, flight.mark, flight.cells
     for k in range(queue.counter[HEAPED]):
         i = queue.heap_body[k]
         partner = mark[i, PARTNER]
@@ -89,9 +92,9 @@ def _fetch_bucket(flight, around):
         if partner >= 0:
             prefetch(flight.path, partner)
             prefetch(mark, partner)
+        fetch_cells(cells, i)
     for k in range(queue.counter[HEAPED]):
-        for j in range(put_around(flight.cells, queue.heap_body[k], -1, 0, around)):
-            prefetch(flight.path, around[j])
+        fetch_around(cells, flight.path, queue.heap_body[k])
 
 
 @lean
