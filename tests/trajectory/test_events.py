@@ -164,6 +164,8 @@ def test_conditions():
     assert len(found.where("abs(tangent_impulse) <= 0.3 * normal_impulse + 1e-12")) == len(found)
     with pytest.raises(ProblemError, match="unknown column 'foo'"):
         found.where("foo > 1")
+    with pytest.raises(ProblemError, match="unknown kind 'impakt': did you mean 'impact'"):
+        found.where("kind == 'impakt'")
     for bad in ("__import__('os')", "time.real > 1", "time", "1 <", "kind > 1", "time and 1", "(lambda: 1)()",
                 "time[0] > 1", "", "x" * 2000, "-" * 300 + "1 > 0",
                 "time > 1 if 1 else 2", "[t for t in time]", "None == 1", "9**9**9**9 > 1 > 'a'"):  # fmt: skip
