@@ -156,6 +156,16 @@ def test_beyond_the_budget_weak_events_are_summed(monkeypatch, tmp_path):
     assert short_run("drop", 20, events="none").events is None
 
 
+def test_events_explain_the_momentum_of_mechanisms():
+    """A chain that falls on a floor: the momentum that it is slowed by, lest its energy rise, is a correction."""
+    with carom.simulate("falling_chain", duration=0.56) as run:
+        assert unexplained_reason(run) == ""
+        assert (run.events["kind"] == KINDS.index("correction")).any()
+        assert unexplained_momentum(run) <= EXPLAINED
+    with carom.simulate("double_pendulum", duration=0.1) as run:
+        assert unexplained_reason(run) == "joints to the world push on every free body"
+
+
 def test_conditions():
     with carom.simulate(bouncing(), duration=1.0, step=0.01) as run:
         found = run.events
