@@ -156,6 +156,16 @@ def test_beyond_the_budget_weak_events_are_summed(monkeypatch, tmp_path):
     assert short_run("drop", 20, events="none").events is None
 
 
+def test_events_explain_the_momentum_of_mechanisms():
+    """A chain that falls on a floor: the momentum that it is slowed by, lest its energy rise, is a correction."""
+    with carom.simulate("falling_chain", duration=0.56) as run:
+        assert unexplained_reason(run) == ""
+        assert (run.events["kind"] == KINDS.index("correction")).any()
+        assert unexplained_momentum(run) <= EXPLAINED
+    with carom.simulate("double_pendulum", duration=0.1) as run:
+        assert unexplained_reason(run) == "joints to the world push on every free body"
+
+
 def test_conditions():
     with carom.simulate(bouncing(), duration=1.0, step=0.01) as run:
         found = run.events
@@ -164,6 +174,8 @@ def test_conditions():
     assert len(found.where("abs(tangent_impulse) <= 0.3 * normal_impulse + 1e-12")) == len(found)
     with pytest.raises(ProblemError, match="unknown column 'foo'"):
         found.where("foo > 1")
+    with pytest.raises(ProblemError, match="unknown kind 'impakt': did you mean 'impact'"):
+        found.where("kind == 'impakt'")
     for bad in ("__import__('os')", "time.real > 1", "time", "1 <", "kind > 1", "time and 1", "(lambda: 1)()",
                 "time[0] > 1", "", "x" * 2000, "-" * 300 + "1 > 0",
                 "time > 1 if 1 else 2", "[t for t in time]", "None == 1", "9**9**9**9 > 1 > 'a'"):  # fmt: skip

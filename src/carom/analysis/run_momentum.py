@@ -16,10 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ..geometry.rotations import cross, spin_components
 from ..scene.motion import Motion
-from ..solvers.rows import Floats
+from ..solvers.rows import Floats, Ints
 from ..stepping.events import REMOVAL
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM
 from ..trajectory import Trajectory
@@ -300,9 +302,27 @@ def unexplained_reason(run: Trajectory) -> str:
         return "a force acts between events"
     if run.world.periodic is not None and run.world.periodic.shear_rate:
         return "sheared sides change velocities"
-    if run.world.joints is not None:
-        return "joints push between events"
+    if not (_explained_groups(run.world) >= 0).any():
+        return "joints to the world push on every free body"
     return ""
+
+
+def _explained_groups(world: World) -> Ints:
+    """The group (n,) of each body, which joints connect: their impulses cancel in its momentum.
+
+    -1 for bodies that are not free, and for groups with joints to these or to the world.
+    """
+    bodies = np.arange(world.count)
+    if world.joints is None:
+        return np.where(world.free, bodies, -1)
+    pairs = world.joints.pairs
+    within = (pairs >= 0).all(axis=1) & world.free[pairs].all(axis=1)
+    first, second = pairs[within].T
+    links = coo_array((np.ones(len(first), np.int8), (first, second)), shape=(world.count, world.count))
+    group: Ints = connected_components(links, directed=False)[1]
+    outer = pairs[~within].ravel()
+    held = np.isin(group, group[outer[outer >= 0]]) | ~world.free
+    return np.where(held, -1, group)
 
 
 def _time_present(run: Trajectory) -> Floats:
@@ -319,7 +339,8 @@ def _time_present(run: Trajectory) -> Floats:
 def unexplained_momentum(run: Trajectory) -> float:
     """The largest change of the momentum of a free body from start to end that events and gravity do not explain.
 
-    It is relative to the largest impulse, or to that of gravity per step if it is larger.
+    Bodies that joints connect count as one. It is relative to the largest impulse, or to that of gravity per step if it
+    is larger.
     """
     world, events, rest = run.world, run.events, run.unlisted_events
     assert events is not None
@@ -330,5 +351,8 @@ def unexplained_momentum(run: Trajectory) -> float:
     explained = events.momentum(run.count) + rest.momentum + mass * world.gravity * falling
     weight = float((world.mass * world.free).max(initial=0.0) * np.linalg.norm(world.gravity) * run.settings.step)
     largest = max(float(np.linalg.norm(events.impulse, axis=1).max(initial=0.0)), rest.largest, weight)
-    missing = float(np.abs(change - explained)[world.free].max(initial=0.0))
+    group = _explained_groups(world)
+    sums = np.zeros((world.count, d))
+    np.add.at(sums, group[group >= 0], (change - explained)[group >= 0])
+    missing = float(np.abs(sums).max(initial=0.0))
     return missing / largest if largest > 0.0 else missing

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..geometry.vectors import Vec3
 from ..kernels import kernel, lean
+from ..kernels.prefetch import prefetch
 from ..solvers.rows import Floats
 
 CELLS_PER_BODY = 3  # bound on the number of cells, which makes them wider in thin gases
@@ -173,3 +174,40 @@ def put_around(cells, i, axis, side, around):
                         count += 1
                     j = cells.ball[j, AFTER]
     return count
+
+
+@lean(inline="always")
+def _fetched(place, chosen, side, count):
+    """First and last + 1 of the cells along an axis that are read around a place, or beyond the next one on a side."""
+    low, high = (place + 2 * side, place + 2 * side) if chosen else (place - 1, place + 1)
+    return max(low, 0), min(high + 1, count)
+
+
+@lean
+def fetch_cells(cells, i, axis, side):
+    """Begins to load the lists of the cells around ball i.
+
+    With an `axis` from 0 to 2 those of the layer that is new to a ball that crosses the wall on its `side`. Cells
+    across periodic sides are left out, which changes no result.
+    """
+    x0, x1 = _fetched(cells.ball[i, CELL], axis == 0, side, cells.counts[0])
+    y0, y1 = _fetched(cells.ball[i, CELL + 1], axis == 1, side, cells.counts[1])
+    z0, z1 = _fetched(cells.ball[i, CELL + 2], axis == 2, side, cells.counts[2])
+    for z in range(z0, z1):
+        for y in range(y0, y1):
+            prefetch(cells.head, (z * cells.counts[1] + y) * cells.counts[0] + (x0 + x1) // 2)
+
+
+@lean
+def fetch_around(cells, path, i, axis, side):
+    """Begins to load the first ball of each of these cells, and its row of `path`."""
+    x0, x1 = _fetched(cells.ball[i, CELL], axis == 0, side, cells.counts[0])
+    y0, y1 = _fetched(cells.ball[i, CELL + 1], axis == 1, side, cells.counts[1])
+    z0, z1 = _fetched(cells.ball[i, CELL + 2], axis == 2, side, cells.counts[2])
+    for z in range(z0, z1):
+        for y in range(y0, y1):
+            first = (z * cells.counts[1] + y) * cells.counts[0]
+            for x in range(x0, x1):
+                j = cells.head[first + x]  # -1 loads a row before the first one
+                prefetch(cells.ball, j)
+                prefetch(path, j)

@@ -4,7 +4,8 @@ Each body has one coming event. An event beyond the end of the step is not queue
 order, until its time comes; then they enter a small heap. Insertion takes a constant time, and the heap stays in the
 cache for any number of bodies (Paul, "A complexity O(1) priority queue for event driven molecular dynamics
 simulations", J. Comput. Phys. 221, 2007). Entries are not removed when the event of a body changes: an entry whose time
-is not that of the body's event is skipped when its bucket comes.
+is not that of the body's event is skipped when its bucket comes. (Buckets of blocks of 14 bodies in a cache line, in
+place of linked entries, took 1.2 times as long with 300,000 discs.)
 """
 
 from __future__ import annotations

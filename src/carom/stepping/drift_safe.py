@@ -352,7 +352,11 @@ class DriftSafe(Contained):
             report.clock.count(work)
         report.clock.lap("rest")
         end = self._separated(start, end, found, impact, ahead.h, report)
-        return end if self.world.joints is None else without_gain(self.world, ahead.start, ahead.end, end)
+        if self.world.joints is None:
+            return end
+        slowed = without_gain(self.world, ahead.start, ahead.end, end)
+        report.note_correction(self.world, end, slowed)
+        return slowed
 
     def _still(
         self, ahead: Ahead, impact: Assembly, report: StepReport

@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..contact.boundaries import point_gap
-from ..contact.cells import put_around, put_in_cell
+from ..contact.cells import fetch_around, fetch_cells, put_around, put_in_cell
 from ..contact.contact_set import with_room
 from ..contact.event_queue import HEAPED, has_room, next_bucket, pop
 from ..contact.flight import (
+    CELL_WALL,
     CHANGES,
     IMPACT,
     OWNER,
@@ -34,7 +35,9 @@ from .single_impact import FIRST_BALL, IMPACTS, NOW, SECOND_BALL, meeting_of, pu
 # Why the loop has ended.
 END, FULL, CLUSTER, REST, BOUND = 0, 1, 2, 3, 4
 
-LARGE_FLIGHT = 20_000  # balls, from which on the rows of a flight do not fit into the second cache
+LARGE_FLIGHT = (
+    8_000  # balls, whose rows fill a second cache of 1 MB; measured: 0.96 of the time with 10,000, 1.02 with 4,000
+)
 
 
 # ---- the loop
@@ -61,7 +64,7 @@ def run_events(flight, matter, record, around, bound):
             if not next_bucket(flight.queue, event):
                 return END
             if len(event) >= LARGE_FLIGHT:
-                _fetch_bucket(flight, around[0])
+                _fetch_bucket(flight)
             continue
         time = min(event[i, IMPACT], event[i, WALL])
         record.number[NOW] = time
@@ -79,9 +82,12 @@ def run_events(flight, matter, record, around, bound):
 
 
 @lean
-def _fetch_bucket(flight, around):
-    """Loads what the events of the current bucket will need into the cache: many rows at a time, and not one by one."""
-    queue, mark = flight.queue, flight.mark
+def _fetch_bucket(flight):
+    """Loads what the events of the current bucket will need into the cache: many rows at a time, and not one by one.
+
+    Each loop loads what the next one reads, so that no row is waited for.
+    """
+    queue, mark, cells = flight.queue, flight.mark, flight.cells
     for k in range(queue.counter[HEAPED]):
         i = queue.heap_body[k]
         partner = mark[i, PARTNER]
@@ -89,9 +95,19 @@ def _fetch_bucket(flight, around):
         if partner >= 0:
             prefetch(flight.path, partner)
             prefetch(mark, partner)
+        fetch_cells(cells, i, *_next_wall(flight, i))
     for k in range(queue.counter[HEAPED]):
-        for j in range(put_around(flight.cells, queue.heap_body[k], -1, 0, around)):
-            prefetch(flight.path, around[j])
+        i = queue.heap_body[k]
+        fetch_around(cells, flight.path, i, *_next_wall(flight, i))
+
+
+@lean(inline="always")
+def _next_wall(flight, i):
+    """Axis and side of the wall that ball i crosses next; axis -1 if its next event is another one."""
+    if flight.event[i, WALL] > flight.event[i, IMPACT]:
+        return -1, 0
+    wall = flight.mark[i, CELL_WALL]
+    return wall // 2, 1 if wall % 2 else -1
 
 
 @lean

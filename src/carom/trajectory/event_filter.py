@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ProblemError
+from ..stepping.events import KINDS
+from ..stepping.report import STATUSES
 
 LONGEST_CONDITION = 1000  # characters
 DEEPEST = 50  # levels of brackets and operators
@@ -36,6 +38,7 @@ _COMPARISONS: dict[type, Callable[..., Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+_NAMES = {"kind": KINDS, "status": STATUSES}  # what the columns of texts may contain
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": np.abs, "sqrt": np.sqrt}
 
 
@@ -93,7 +96,12 @@ class _Condition:
         raise ProblemError("where", self.text, EXPECTED)
 
     def _compared(self, node: ast.Compare, level: int) -> Any:
-        values = [self.value(part, level + 1) for part in (node.left, *node.comparators)]
+        parts = (node.left, *node.comparators)
+        values = [self.value(part, level + 1) for part in parts]
+        for column in (part.id for part in parts if isinstance(part, ast.Name) and part.id in _NAMES):
+            for text in (value for value in values if isinstance(value, str)):
+                if text not in _NAMES[column]:
+                    raise ProblemError.unknown(column, text, _NAMES[column])
         out: Any = True
         for op, left, right in zip(node.ops, values, values[1:]):
             texts = [np.asarray(side).dtype.kind == "U" for side in (left, right)]
