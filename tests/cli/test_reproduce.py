@@ -12,12 +12,12 @@ import typer
 from carom import ProblemError, laws
 from carom.cli.reproduce import reproduce
 from carom.laws import LZB
-from carom.reproduce import ENTRIES, Case, Entry, Evidence, Row, entries, report, three_ball
+from carom.reproduce import ENTRIES, Case, Entry, Evidence, Row, report, three_ball
 
 
-def command(key, scale="small", out="evidence", record=False, formats="png", json=False):
+def command(key, scale="small", out="evidence", record=False, formats="png", json=False, data=None):
     """The command with its defaults; a direct call would get the objects that describe its options."""
-    reproduce(key, scale, out, record, formats, json)
+    reproduce(key, scale, out, record, data, formats, json)
 
 
 def table(path):
@@ -55,6 +55,22 @@ def test_command_writes_a_report_and_does_not_compute_twice(capsys, tmp_path, mo
         command("zhang-figure-4", "paper", out, False, "png")
 
 
+def test_entries_without_their_data_are_refused_alone_and_left_out_among_others(capsys, tmp_path, three):
+    three.append(KeyError("second"))
+    needy = Entry("carom-a", "title", "chart", needs="measurements of somebody")
+    ENTRIES["carom-a"] = needy
+    with pytest.raises(ProblemError, match="measurements of somebody"):
+        command("carom-a", out=tmp_path / "out")
+    with pytest.raises(ProblemError, match="--data"):
+        command("carom-a", out=tmp_path / "out", data=tmp_path / "nowhere")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(typer.Exit):  # the second entry fails
+        command("all", out=tmp_path / "out")
+    assert "carom-a: left out" in capsys.readouterr().err and not (tmp_path / "out" / "carom-a").exists()
+    command("carom-a", out=tmp_path / "out", data=tmp_path)
+    assert (tmp_path / "out" / "carom-a" / "evidence.json").exists()
+
+
 @pytest.fixture
 def three(monkeypatch):
     """Three entries, of which the second does what a test puts into the list."""
@@ -68,12 +84,13 @@ def three(monkeypatch):
         raise does[0]
 
     made = {"carom-a": good, "carom-b": second, "carom-c": good}
-    for key in list(ENTRIES):
-        monkeypatch.delitem(entries.ENTRIES, key)
-    for key in made:
-        monkeypatch.setitem(entries.ENTRIES, key, Entry(key, f"title of {key}", "chart", seconds=(7.0, 7200.0)))
+    before = dict(ENTRIES)
+    ENTRIES.clear()
+    ENTRIES.update({key: Entry(key, f"title of {key}", "chart", seconds=(7.0, 7200.0)) for key in made})
     monkeypatch.setattr(Entry, "make", lambda entry: made[entry.key])
-    return does
+    yield does
+    ENTRIES.clear()
+    ENTRIES.update(before)  # in their order
 
 
 def test_an_entry_that_fails_is_recorded_and_the_others_go_on(capsys, tmp_path, three):
