@@ -20,7 +20,7 @@ from ..problem.problem import ImpactProblem
 from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats
 from .evidence import Case, Evidence, Row, claim
-from .tosses import distinct, error_row, estimate, spread
+from .tosses import distinct, error_row, estimate, spread, steps
 
 SOURCE = "the folder processed_data of the repository mcubelab/planar-impact-dataset"
 IMPACTS, PREDICTIONS = "data_ellipse.mat", "v_models.mat"
@@ -161,7 +161,7 @@ def run(
         f"laws whose error these impacts cannot tell from that of {laws[0]}: {', '.join(same)}",
     )
     files = _figure(case, fits, errors, theirs, frictions)
-    return Evidence(tuple(rows), files, findings, {"frictions": list(frictions), "restitutions": list(restitutions)})
+    return Evidence(tuple(rows), files, findings, {"frictions": steps(frictions), "restitutions": steps(restitutions)})
 
 
 def _figure(

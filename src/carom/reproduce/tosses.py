@@ -298,7 +298,7 @@ def run(
         f"the mean error changes by {spans[0]:.2f} edges over the tried coefficients of friction, and by {spans[1]:.2f}"
         " over those of restitution",
     )
-    return Evidence(tuple(rows), files, findings, {"frictions": list(frictions), "restitutions": list(restitutions)})
+    return Evidence(tuple(rows), files, findings, {"frictions": steps(frictions), "restitutions": steps(restitutions)})
 
 
 def error_row(
@@ -309,6 +309,11 @@ def error_row(
     if apart is not None and apart.any():
         remark += f"; minus that of {first}: {apart.mean():+.4f} ± {spread(apart):.4f}"
     return Row(quantity, None, float(found.mean()), unit, remark=remark)
+
+
+def steps(places: Sequence[float]) -> str:
+    """Equal steps in words."""
+    return f"{places[0]:g} to {places[-1]:g} in steps of {(places[-1] - places[0]) / (len(places) - 1):g}"
 
 
 def spread(values: Floats) -> float:
