@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import typer
@@ -45,3 +47,21 @@ def test_comparison_and_audit_from_python():
     assert carom.info(runs[0].run)["finished"] and all(c.passed is not False for c in carom.check(runs[0].run))
     report = carom.audit(carom.ImpactProblem.chain([1, 1, 1], [1, 0, 0]), ["gr", "lcp"])
     assert report.laws == ["gr", "lcp"]
+
+
+LEAVES_A_CYCLE = """
+import carom
+from carom.cli.main import main
+
+run = carom.simulate("three_ball_chain", duration=0.05)
+cycle = [run]
+cycle.append(cycle)
+del run, cycle
+main(["--version"])
+"""
+
+
+def test_a_command_ends_well_with_a_run_in_memory_that_only_a_cycle_holds():
+    """Its file must be closed while there is Python: HDF5 calls Python to close it, and later there is none to call."""
+    done = subprocess.run([sys.executable, "-c", LEAVES_A_CYCLE], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip()) == (0, f"carom {carom.__version__}"), done.stderr

@@ -168,7 +168,6 @@ def compile_entry(entry: Entry) -> str:
     problem = ""
     if gc.get_count()[0] > MOST_GARBAGE:  # counted even where Python does not collect it by itself
         gc.collect()
-        gc.freeze()  # what is left stays: the next search is not over it again
     try:
         with nested(entry.nested):
             entry.dispatcher().compile(tuple(decode(item) for item in entry.types))
