@@ -111,6 +111,6 @@ OBJECTS_BEFORE_COLLECTION = 1_000_000
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the installed script."""
     gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
-    # Without the last search for unused objects (gc.freeze) a command ends a little sooner, but files in memory that are
-    # part of a cycle stay open, and HDF5 closes them when there is no Python any more: a segmentation fault at the end.
+    # gc.freeze before the end would save the last search for unused objects. But files in memory that are part of a
+    # cycle would stay open, and HDF5 would close them when there is no Python any more: a segmentation fault.
     sys.exit(run_app(app, arguments))
