@@ -16,7 +16,7 @@ def residual_figure(found: Fit) -> Figure:
     data = found.data
     with sheet(WIDE, 2.9) as figure:
         over, across = figure.subplots(1, 2, width_ratios=(3, 1), sharey=True)
-        for time in sorted({t for t, _, _ in found.run.path})[:200]:
+        for time in sorted({t for t, *_ in found.run.path})[:200]:
             over.axvline(time, color=GRAY, linewidth=0.5, linestyle=":", zorder=0)
         every = max(data.count // MOST_POINTS, 1)
         for k, name in enumerate(data.columns):
