@@ -27,6 +27,9 @@ FOLLOWED = (*TIMED, "synchronous")
 MISSED = 1e-4  # distance of a contact from that of the stepper, in length scales, up to which it is the same one
 STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up to which a run counts as followed
 RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
+SLOW = (
+    1e-3  # approach, in speeds that gravity adds in a step, of contacts at rest; the shortest hops are ten times faster
+)
 SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
 PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
 
@@ -118,15 +121,16 @@ class Follower:
                 if stage.in_sequence:
                     at = self._follow_singles(stage.given, at, step, events)
                     last = min(at + 1, count)
-                events += self._together(stage.contacts(at, last), step)
+                if at < last:
+                    events += self._together(stage.contacts(at, last), step, float(stage.time[at]))
                 at = last
         self._end_holds(None, step, events)
         return sorted(events, key=lambda e: e.time)
 
-    def _together(self, contacts: list[Contact], step: Step) -> list[Event]:
-        """The events of contacts that the law was given together."""
+    def _together(self, contacts: list[Contact], step: Step, time: float) -> list[Event]:
+        """The events of contacts that the law was given together, at a time of the stepper."""
         events: list[Event] = []
-        struck = [self._struck(island, step) for island in _islands(contacts, self.model)]
+        struck = [self._struck(island, step, time) for island in _islands(contacts, self.model)]
         for one in sorted(struck, key=lambda s: s.time):
             events += self._place(one, step)
             events.append(self._resolve(one))
@@ -151,8 +155,8 @@ class Follower:
                 self.struck_at[actor] = found.time[i]
                 self.path.append((float(found.time[i]), actor, found.values[i, 12 * side : 12 * side + 12], True))
 
-    def _struck(self, island: list[Contact], step: Step) -> Struck:
-        """The contacts of an island at their time."""
+    def _struck(self, island: list[Contact], step: Step, given: float) -> Struck:
+        """The contacts of an island at their time, which contacts at rest do not set."""
         cast, length = self.cast, self.sim.world.length_scale
         for contact in island:
             for actor in contact.pair:
@@ -161,11 +165,11 @@ class Follower:
         largest = max(abs(c.normal) for c in island)
         pushed = [c for c in island if abs(c.normal) > PUSHED * largest]
         island = pushed if len(pushed) == 1 else island
-        found = []
+        found, timed = [], self.timed and not self._rests(island, given)
         for c in island:
             since = max((cast.since[a] for a in c.pair if self.model.free[a]), default=step.start)
-            span = (max(since, step.start), step.end)
-            got = find_contact(cast, c.pair, c.hint, length, span, self.timed)
+            span = (max(since, step.start), step.end) if timed or not self.timed else (max(since, given), step.end)
+            got = find_contact(cast, c.pair, c.hint, length, span, timed)
             found.append(Found(*got))
             if got.ball_feature < 0 or not got.miss <= MISSED * max(length, abs(c.hint).max()):
                 raise ProblemError(
@@ -174,10 +178,25 @@ class Follower:
                     "a run whose impacts can be found again; try a shorter time step",
                 )
         pairs = list(zip(island, found))
-        time = self._time(found) if self.timed else step.start
+        time = self._time(found) if timed else max(f.time for f in found)
         sign = np.array([1.0 if f.ball == c.pair[0] else -1.0 for c, f in pairs])
         impulse = sign[:, None] * np.array([c.impulse for c in island])
-        return Struck(time, found, np.array([c.normal for c in island]), impulse, self.timed)
+        return Struck(time, found, np.array([c.normal for c in island]), impulse, timed)
+
+    def _rests(self, island: list[Contact], time: float) -> bool:
+        """Whether all contacts of an island touch and do not approach at a time."""
+        slow, length = SLOW * self.step * float(np.linalg.norm(self.cast.gravity)), self.sim.world.length_scale
+        for c in island:
+            if slow == 0.0 or any(self.cast.since[a] > time for a in c.pair if self.model.free[a]):
+                return False
+            found = Found(*find_contact(self.cast, c.pair, c.hint, length, (time, time), False))
+            if found.ball_feature < 0:
+                return False
+            z = contact_numbers(self.model.layout, self.cast, found[:4], time, self.vector)
+            gap, rate = approach(z, self.cast.kind[found.other_feature])
+            if abs(gap) > MISSED * length or abs(rate) > slow:
+                return False
+        return True
 
     def _time(self, found: list[Found]) -> float:
         """The time at which the contact that approaches fastest closes; others may touch already."""
@@ -297,7 +316,7 @@ class Follower:
             early = held.until < held.end - SAME_END * self.step
             if held.until > time + SAME_END * self.step:
                 continue
-            shift = self._releasing(held, stage) if early else None
+            shift = self._releasing(held, stage, step, events) if early else None
             event, velocity = ended(self.model, self.cast, held, shift)
             events.append(event)
             self.held.remove(held)
@@ -305,28 +324,39 @@ class Follower:
                 put_actor(self.cast, actor, held.until, self.scratch, 0)
                 self._set(int(actor), held.until, np.concatenate([self.scratch[:V], velocity[k]]))
 
-    def _releasing(self, held: Holding, stage: Stage | None) -> tuple[np.ndarray, Floats]:
-        """The derivatives of the time of the impact that ends a hold, and the numbers to which they belong."""
-        best, out = 0.0, None
+    def _releasing(
+        self, held: Holding, stage: Stage | None, step: Step, events: list[Event]
+    ) -> tuple[np.ndarray, Floats]:
+        """The derivatives of the time of the impact that ends a hold, and the numbers to which they belong.
+
+        Adds events that bring the other actors of that impact to its time.
+        """
+        first, fastest, time = None, 0.0, held.until
         for c in [] if stage is None else stage.contacts(0, len(stage.time)):
             if not any(a in held.bodies for a in c.pair):
                 continue
-            found = Found(
-                *find_contact(self.cast, c.pair, c.hint, self.sim.world.length_scale, (held.until,) * 2, False)
-            )
-            z = contact_numbers(self.model.layout, self.cast, found[:4], held.until, self.vector)
-            kind = int(self.cast.kind[found.other_feature])
-            rate = approach(z, kind)[1]
-            if rate < best:
-                inside, where = contact_places(self.model.layout, found[:4])
-                slopes = np.empty((7, len(inside)))
-                geometry_map(z, kind, inside, slopes)
-                best, out = rate, (where, -slopes[0] / rate)
-        if out is None:
-            raise ProblemError(
-                f"impact at time {held.until:g}", "an impact that is not found again", "a shorter time step"
-            )
-        return out
+            for actor in c.pair:
+                if self.model.follows[actor]:
+                    self._put(actor, step.start)
+            found = Found(*find_contact(self.cast, c.pair, c.hint, self.sim.world.length_scale, (time, time), False))
+            z = contact_numbers(self.model.layout, self.cast, found[:4], time, self.vector)
+            rate = approach(z, self.cast.kind[found.other_feature])[1]
+            if rate < fastest:
+                first, fastest, numbers = found, rate, z
+        if first is None:
+            raise ProblemError(f"impact at time {time:g}", "an impact that is not found again", "a shorter time step")
+        inside, where = contact_places(self.model.layout, first[:4])
+        slopes, none = np.empty((7, len(inside))), np.empty(0)
+        geometry_map(numbers, int(self.cast.kind[first.other_feature]), inside, slopes)
+        events += self._place(Struck(time, [first], np.zeros(1), np.zeros((1, 3)), False), step)
+        others = np.array([a for a in first[:2] if self.model.free[a] and a not in held.bodies], dtype=np.int64)
+        falls = tuple(bool(falls) for falls in self.cast.falls[others])
+        flights = time - self.cast.since[others]
+        events.append(Event(time, others, flights, none.astype(int), none.astype(int), none, falls, falls))
+        for actor in others:
+            put_actor(self.cast, actor, time, self.scratch, 0)
+            self._set(int(actor), time, self.scratch[: 2 * V].copy(), bool(self.cast.falls[actor]))
+        return where, -slopes[0] / fastest
 
     # ---- the state at some time
 
@@ -344,7 +374,8 @@ class Follower:
         q, v = self.state_at(state.time)
         free, n, dim = self.model.free[: self.model.bodies], self.model.bodies, self.model.dimension
         size = max(self.sim.world.length_scale, float(np.abs(state.position).max(initial=0.0)))
-        speed = float(np.abs(state.velocity[:, :dim]).max(initial=0.0))
+        gained = self.step * float(np.linalg.norm(self.cast.gravity))  # near rest, speeds are rounding error
+        speed = max(float(np.abs(state.velocity[:, :dim]).max(initial=0.0)), gained)
         off = np.abs(q[:n, :dim] - state.position)[free].max(initial=0.0) / size
         off = max(off, np.abs(v[:n, :dim] - state.velocity[:, :dim])[free].max(initial=0.0) / max(speed, 1e-300))
         if not off <= STRAYED:
