@@ -165,19 +165,22 @@ class Follower:
         largest = max(abs(c.normal) for c in island)
         pushed = [c for c in island if abs(c.normal) > PUSHED * largest]
         island = pushed if len(pushed) == 1 else island
-        found, timed = [], self.timed and not self._rests(island, given)
+        pairs, timed = [], self.timed and not self._rests(island, given)
         for c in island:
             since = max((cast.since[a] for a in c.pair if self.model.free[a]), default=step.start)
             span = (max(since, step.start), step.end) if timed or not self.timed else (max(since, given), step.end)
             got = find_contact(cast, c.pair, c.hint, length, span, timed)
-            found.append(Found(*got))
-            if got.ball_feature < 0 or not got.miss <= MISSED * max(length, abs(c.hint).max()):
+            away = got.ball_feature < 0 or not got.miss <= MISSED * max(length, abs(c.hint).max())
+            if away and abs(c.normal) <= PUSHED * largest:  # the law was given a contact that does not touch yet
+                continue
+            pairs.append((c, Found(*got)))
+            if away:
                 raise ProblemError(
                     f"impact at time {got.time:g}",
                     f"a contact that is {got.miss:.1g} from that of the stepper",
                     "a run whose impacts can be found again; try a shorter time step",
                 )
-        pairs = list(zip(island, found))
+        island, found = [c for c, _ in pairs], [f for _, f in pairs]
         time = self._time(found) if timed else max(f.time for f in found)
         sign = np.array([1.0 if f.ball == c.pair[0] else -1.0 for c, f in pairs])
         impulse = sign[:, None] * np.array([c.impulse for c in island])
@@ -295,6 +298,12 @@ class Follower:
             given = Struck(begin, found, np.array([c.normal for c in island]), np.zeros((len(island), 3)), False)
             events += self._place(given, step)
             touches = in_line and early and not struck
+            if not in_line and (end < step.end - same or (early and not struck)):
+                raise ProblemError(
+                    f"step until time {step.end:g}",
+                    "resting contacts beside an impact of other bodies",
+                    "drift_safe, or a run that ends before, for derivatives of a run in 3D",
+                )
             slow = 0.0 if in_line or begin > time + same else 2.0 * self.step * float(np.linalg.norm(self.cast.gravity))
             start = Start(begin, end, struck[0] if struck else -1, touches, not in_line, slow)
             if len(found) == 1:
