@@ -269,12 +269,12 @@ class Sensitivity:
             known[body].append((time, numbers, falls))
         gravity, out = model.numbers[model.gravity_start : model.record_start], np.empty((len(at), n, 12))
         for body in range(n):
-            times, numbers, falls = (np.array(column) for column in zip(*known[body]))
+            times, numbers, falling = (np.array(column) for column in zip(*known[body]))
             which = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
             t = (at - times[which])[:, None]
             out[:, body] = numbers[which]
             out[:, body, :6] += t * out[:, body, V : V + 6]
-            pull = falls[which][:, None] * gravity
+            pull = falling[which][:, None] * gravity
             out[:, body, :3] += 0.5 * t * t * pull
             out[:, body, V : V + 3] += t * pull
         return out
