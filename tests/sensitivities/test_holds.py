@@ -47,6 +47,17 @@ def two(friction: float) -> Scene:
     return scene(bodies, [boundaries.Plane((0.0, 0.0), (0.0, 1.0))], friction, duration=1.3)
 
 
+def spheres(friction: float, height: float = 0.0) -> Scene:
+    """A sphere that rolls against one at rest on the ground."""
+    bodies = [
+        Bodies(shapes.Sphere(0.1), [[0.0, 0.0, 0.1 + height]]),
+        Bodies(shapes.Sphere(0.12), [[-0.25, 0.03, 0.12 + height]], velocity=[[0.7, 0.0, 0.0]], spin=(0.0, 6.0, 0.0)),
+    ]
+    ground = boundaries.Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    made = scene(bodies, [ground], friction, gravity=(0.0, 0.0, -9.81), duration=0.2)
+    return made.with_(step=0.003)
+
+
 def groove(friction: float) -> Scene:
     """A disc that two planes hold."""
     disc = Bodies(shapes.Disc(0.1), [[0.1, 0.6]], velocity=[[-0.2, 0.0]])
@@ -58,6 +69,14 @@ def lift(friction: float) -> Scene:
     """A disc on a floor that moves up and down."""
     floor = boundaries.Plane((0.0, 0.0), (0.0, 1.0), motion=motion.Vibrating(amplitude=0.1, frequency=0.5))
     return scene([Bodies(shapes.Disc(0.1), [[0.0, 0.3]], velocity=[[0.2, 0.0]])], [floor], friction)
+
+
+def landed(friction: float) -> Scene:
+    """A sphere that lands and rolls: its step is such that start plus duration of a hold is not quite its end."""
+    ground = boundaries.Plane((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    body = Bodies(shapes.Sphere(0.12), [[0.0, 0.0, 0.13]], velocity=[[0.2612718297424591, 0.0, 0.0]])
+    made = scene([body], [ground], friction, gravity=(0.5, 0.0, -9.81), duration=0.25)
+    return made.with_(step=0.0043576609651937645)
 
 
 def end(made: Scene, stepper: str) -> np.ndarray:
@@ -86,9 +105,10 @@ def disagreements(made: Scene, stepper: str, extra: tuple[str, ...] = ()) -> dic
         change = run.jvp({path: along})
         got = np.concatenate([change.position.ravel(), change.velocity.ravel()])
         wanted = difference(run, path, along)
-        weights = rng.normal(size=change.position.shape[1:])
-        back = float(np.vdot(run.vjp(path, position=weights)[path], along))
-        assert back == pytest.approx(float((weights * change.position[0]).sum()), rel=1e-9, abs=1e-9)
+        weights = rng.normal(size=(2, *change.position.shape[1:]))
+        back = float(np.vdot(run.vjp(path, position=weights[0], velocity=weights[1])[path], along))
+        forth = float((weights[0] * change.position[0]).sum() + (weights[1] * change.velocity[0]).sum())
+        assert back == pytest.approx(forth, rel=1e-9, abs=1e-9)
         out[path] = float(np.abs(got - wanted).max() / max(np.abs(wanted).max(), 1.0))
     return out
 
@@ -107,11 +127,17 @@ CASES = [
     (box, 0.6, "time_of_impact", (FRICTION,)),
     (two, 0.2, "time_of_impact", (FRICTION, "bodies.1.velocity")),
     (groove, 0.2, "time_of_impact", (FRICTION,)),
+    (landed, 0.05, "drift_safe", (FRICTION,)),
     (lift, 0.2, "drift_safe", ("boundaries.0.motion.amplitude",)),
 ]
 
 
-QUICK = {(ball, 0.3, "time_of_impact"), (ball, 0.02, "drift_safe"), (two, 0.2, "time_of_impact")}
+QUICK = {
+    (ball, 0.3, "time_of_impact"),
+    (ball, 0.02, "drift_safe"),
+    (two, 0.2, "time_of_impact"),
+    (landed, 0.05, "drift_safe"),
+}
 
 
 @pytest.mark.parametrize(
@@ -154,3 +180,50 @@ def test_rest_beside_other_impacts_is_refused_in_3d():
     with pytest.raises(ProblemError, match="resting contacts beside an impact") as caught:
         carom.sensitivity(made)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("height", [0.0, 0.002])
+def test_rolling_spheres_that_collide_are_refused_where_impacts_are_timed(height):
+    """The ground acts on a sphere during the impact as well; neither stepper resolves it where the gap closes."""
+    for stepper in ("time_of_impact", "drift_safe"):
+        with pytest.raises(ProblemError, match=r"resting contacts beside|differs by|is .* from that") as caught:
+            carom.sensitivity(spheres(0.2, height), stepper=stepper)
+        assert "\n" not in str(caught.value)
+
+
+def test_rolling_spheres_that_collide_have_the_derivative_of_fixed_steps():
+    """Changes stay in the plane of the ground: upwards the spheres would leave it, which `kinks` says."""
+    run, along = carom.sensitivity(spheres(0.2), stepper="synchronous"), np.array([[0.7, 0.4, 0.0]])
+    assert "a contact touches at the start of the run" in [reason for _, reason in run.kinks]
+    for path, change in (("bodies.1.velocity", along), ("bodies.1.position", along), (FRICTION, np.array(1.0))):
+        found = run.jvp({path: change})
+        got = np.concatenate([found.position.ravel(), found.velocity.ravel()])
+        assert got == pytest.approx(difference(run, path, change), rel=1e-6, abs=1e-6)
+
+
+def test_contacts_that_touch_at_the_start_are_a_kink():
+    for height, kinks in ((0.1, 1), (0.15, 0)):
+        made = scene([Bodies(shapes.Disc(0.1), [[0.0, height]])], [boundaries.Plane((0.0, 0.0), (0.0, 1.0))], 0.2)
+        for stepper in ("time_of_impact", "drift_safe", "synchronous"):
+            run = carom.sensitivity(made, duration=0.5, stepper=stepper)
+            assert len(run.kinks) == kinks, (stepper, run.kinks)
+
+
+def test_a_state_that_is_off_is_noticed_near_rest_and_beside_fast_bodies():
+    """A billionth of the speed that gravity adds in a step, and of a fast body, is rounding error; more is not."""
+    bodies = [
+        Bodies(shapes.Disc(0.1), [[0.0, 0.15]]),
+        Bodies(shapes.Disc(0.1), [[5.0, 30.0]], velocity=[[0.0, 10.0]]),
+    ]
+    made = scene(bodies, [boundaries.Plane((0.0, 0.0), (0.0, 1.0))], 0.2, duration=1.2)
+    run = carom.sensitivity(made)
+    follower, gained = run.follower, run.sim.time_step * 9.81
+    follower.compare(run.state)
+    for body, off, noticed in ((0, 1e-10 * gained, False), (0, 1e-6 * gained, True), (1, 1e-6, False), (1, 1e-3, True)):
+        follower.cast.actors[body, 6] += off
+        if noticed:
+            with pytest.raises(ProblemError, match="differs by"):
+                follower.compare(run.state)
+        else:
+            follower.compare(run.state)
+        follower.cast.actors[body, 6] = 0.0

@@ -26,11 +26,11 @@ TIMED = ("time_of_impact", "drift_safe")  # steppers that resolve an impact when
 FOLLOWED = (*TIMED, "synchronous")
 MISSED = 1e-4  # distance of a contact from that of the stepper, in length scales, up to which it is the same one
 STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up to which a run counts as followed
+ROUNDED = 1e-9  # error of a velocity from rounding, relative to the speeds of which it is the difference
 RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
-SLOW = (
-    1e-3  # approach, in speeds that gravity adds in a step, of contacts at rest; the shortest hops are ten times faster
-)
+SLOW = 1e-3  # approach of contacts at rest, in speeds that gravity adds in a step; the shortest hops have ten times it
 SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
+TOUCHING = 1e-9  # gap, in length scales, up to which two bodies touch at the start of a run
 PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
 
 
@@ -103,6 +103,7 @@ class Follower:
         self.placed = np.full(m.actors, -1.0)  # start of the step in which an actor was placed
         self.slot = np.zeros(m.actors, int)  # number of its last placing
         self.step = self.sim.time_step
+        self.begun = self.sim.state.time
         self.struck_at = np.full(m.actors, -np.inf)  # time of the last impact of each actor
 
     # ---- one step
@@ -110,6 +111,8 @@ class Follower:
     def followed(self, step: Step) -> list[Event]:
         """The events of a step, in the order of their times."""
         events: list[Event] = []
+        if step.start <= self.begun + 1.5 * self.step and not self.kinks:  # fixed steps find a contact at rest later
+            self._note_start(step)
         for stage in step.stages:
             self._end_holds(stage, step, events)
             if stage.duration is not None:
@@ -126,6 +129,26 @@ class Follower:
                 at = last
         self._end_holds(None, step, events)
         return sorted(events, key=lambda e: e.time)
+
+    def _note_start(self, step: Step) -> None:
+        """The kink of bodies that touch at the start of the run and do not approach: a change may part them.
+
+        Without the times of impacts it is one for bodies that approach, too: their impact may be a step later.
+        """
+        cast, length, begun = self.cast, self.sim.world.length_scale, self.begun
+        slow = SLOW * self.step * float(np.linalg.norm(cast.gravity))
+        for c in (c for stage in step.stages for c in stage.contacts(0, len(stage.time))):
+            for actor in c.pair:
+                if self.model.follows[actor]:
+                    self._put(actor, begun)
+            found = Found(*find_contact(cast, c.pair, c.hint, length, (begun, begun), False))
+            if found.ball_feature < 0 or any(cast.since[a] > begun for a in c.pair if self.model.free[a]):
+                continue
+            z = contact_numbers(self.model.layout, cast, found[:4], begun, self.vector)
+            gap, rate = approach(z, cast.kind[found.other_feature])
+            if abs(gap) <= TOUCHING * length and (abs(rate) <= slow or (rate < 0.0 and not self.timed)):
+                self.kinks.append((begun, "a contact touches at the start of the run"))
+                return
 
     def _together(self, contacts: list[Contact], step: Step, time: float) -> list[Event]:
         """The events of contacts that the law was given together, at a time of the stepper."""
@@ -271,7 +294,7 @@ class Follower:
         time, largest = float(stage.time[0]), float(stage.given.normal.max(initial=0.0))
         contacts = [c for c in stage.contacts(0, len(stage.time)) if c.normal > PUSHED * largest]
         until = {c.pair: float(t) for c, t in zip(stage.contacts(0, len(stage.time)), stage.time + stage.duration)}
-        end = step.end if stage.released else float((stage.time + stage.duration).max())
+        end = step.end if stage.released else self._on_step_end(float((stage.time + stage.duration).max()), step)
         in_line = self.sim.stepper == "time_of_impact" and self.model.dimension == 2
         for island in _islands(contacts, self.model):
             bodies = {a for c in island for a in c.pair if self.model.free[a]}
@@ -311,12 +334,16 @@ class Follower:
             else:
                 event, held = HeldSeveral(self.model, self.cast, given, self.vector, start).held()
             events.append(event)
-            self.held.append(held._replace(until=min(until[island[0].pair], end)))
+            self.held.append(held._replace(until=min(self._on_step_end(until[island[0].pair], step), end)))
             for k, actor in enumerate(held.bodies):
                 q = np.zeros(2 * V)
                 put_actor(self.cast, actor, begin, self.scratch, 0)
                 q[:V], q[V:] = self.scratch[:V], held.moves[k]
                 self._set(int(actor), begin, q, False)
+
+    def _on_step_end(self, time: float, step: Step) -> float:
+        """A time, or the end of the step if only rounding of start plus duration is between them."""
+        return step.end if abs(time - step.end) <= SAME_END * self.step else time
 
     def _end_holds(self, stage: Stage | None, step: Step, events: list[Event]) -> None:
         """Adds the ends of all holds until the time of a stage, or until the end of the step."""
@@ -383,10 +410,13 @@ class Follower:
         q, v = self.state_at(state.time)
         free, n, dim = self.model.free[: self.model.bodies], self.model.bodies, self.model.dimension
         size = max(self.sim.world.length_scale, float(np.abs(state.position).max(initial=0.0)))
-        gained = self.step * float(np.linalg.norm(self.cast.gravity))  # near rest, speeds are rounding error
-        speed = max(float(np.abs(state.velocity[:, :dim]).max(initial=0.0)), gained)
+        gained = self.step * float(np.linalg.norm(self.cast.gravity))
+        speed = np.abs(state.velocity[:, :dim]).max(axis=1, initial=0.0)
+        # A slow body is not measured by fast ones, or by what gravity adds: these make rounding errors alone.
+        speed = speed + ROUNDED / STRAYED * (gained + speed.max(initial=0.0))
         off = np.abs(q[:n, :dim] - state.position)[free].max(initial=0.0) / size
-        off = max(off, np.abs(v[:n, :dim] - state.velocity[:, :dim])[free].max(initial=0.0) / max(speed, 1e-300))
+        strayed = np.abs(v[:n, :dim] - state.velocity[:, :dim]).max(axis=1, initial=0.0) / np.maximum(speed, 1e-300)
+        off = max(off, strayed[free].max(initial=0.0))
         if not off <= STRAYED:
             raise ProblemError(
                 f"step until time {state.time:g}",

@@ -23,7 +23,7 @@ from ..stepwise import Simulation
 from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, Follower, Passed, Placing, reported
+from .follow import FOLLOWED, SAME_END, Follower, Passed, Placing, reported
 from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
@@ -112,6 +112,11 @@ class Sensitivity:
     def path(self) -> list[Passed]:
         """Time, body and its numbers (12,) after each event of the run."""
         return [passed for k in range(len(self.segments)) for passed in self._made(k).path]
+
+    @property
+    def _slack(self) -> float:
+        """By how much an event may be later than a frame that has the state after it: ends of steps are rounded."""
+        return SAME_END * self.sim.time_step
 
     # ---- the run, segment by segment
 
@@ -231,7 +236,7 @@ class Sensitivity:
             values[mine] = self._values(segment, at[mine])
             while done < len(at) and at[order[done]] < end:
                 time = at[order[done]]
-                stop = int(np.searchsorted(tape.time, time, side="right"))
+                stop = int(np.searchsorted(tape.time, time + self._slack, side="right"))
                 play(tape, tangents, since, falls, event, stop)
                 event, moved = stop, tangents.copy()
                 fly_all(moved, free, since, falls, time, gravity)
@@ -270,7 +275,7 @@ class Sensitivity:
         gravity, out = model.numbers[model.gravity_start : model.record_start], np.empty((len(at), n, 12))
         for body in range(n):
             times, numbers, falling = (np.array(column) for column in zip(*known[body]))
-            which = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
+            which = np.maximum(np.searchsorted(times, at + self._slack, side="right") - 1, 0)
             t = (at - times[which])[:, None]
             out[:, body] = numbers[which]
             out[:, body, :6] += t * out[:, body, V : V + 6]
