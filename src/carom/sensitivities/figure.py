@@ -35,7 +35,8 @@ def residual_figure(found: Fit) -> Figure:
 
 def _impacts(path: list[Passed]) -> list[float]:
     """Times of the impacts on a path, without those at which contacts begin or cease to hold a body."""
-    times, held = set(), set()
+    times: set[float] = set()
+    held: set[int] = set()
     for time, body, _, falls in path:
         if falls and body not in held:
             times.add(time)
