@@ -59,7 +59,7 @@ def aimed() -> tuple[np.ndarray, list[float]]:
 def strikes(velocity) -> list[str]:
     """What the cue ball strikes, in order, with the yellow ball on the table."""
     run = carom.sensitivity(table(velocity, RED, YELLOW), duration=3.3)
-    times = [[time for time, body, _ in run.path if body == b] for b in range(3)]
+    times = [[time for time, body, *_ in run.path if body == b] for b in range(3)]
     names = []
     for time in times[0]:
         names.append("red" if time in times[1] else "yellow" if time in times[2] else "cushion")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.derivatives.differences import random_impact
@@ -137,3 +139,19 @@ def test_sticking_and_sliding_meet_in_a_kink():
     sticks, slides = landing(limit - 0.1)["velocity"][0, 0, 0, 0], landing(limit + 0.1)["velocity"][0, 0, 0, 0]
     assert sticks == pytest.approx(2.0 / 3.0)  # a disc that rolls keeps 1 / (1 + 1/2) of its speed
     assert slides == pytest.approx(1.0)
+
+
+def test_etm_is_at_a_kink_of_masses_where_contacts_are_at_right_angles():
+    """A last increment is a whole one by construction until a mass lets another contact disturb it."""
+    problem = random_impact(np.random.default_rng([2, 966]), True, 6).with_(friction=0.0)
+    solution = solve_impact(problem, "etm")
+    change = np.zeros(problem.mass.values.shape)
+    change[1, 1] = 1e-7
+    ends = [
+        solve_impact(replace(problem, mass=type(problem.mass)(problem.mass.values + sign * change)), "etm").velocity
+        for sign in (1.0, -1.0)
+    ]
+    one, other = (ends[0] - solution.velocity) / 1e-7, (solution.velocity - ends[1]) / 1e-7
+    assert np.abs(one - other).max() > 1e-3
+    assert not solution.derivative("mass").smooth
+    assert solution.derivative("velocity").smooth

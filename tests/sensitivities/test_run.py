@@ -265,7 +265,6 @@ def test_bad_input_gets_one_line():
         (lambda: run.vjp("scene.gravity", position=[1.0]), "shape"),
         (lambda: run.jvp({"scene.gravity": 1.0}), "shape"),
         (lambda: carom.sensitivity(ball(), stepper="substepped"), "stepper"),
-        (lambda: carom.sensitivity(ball(), duration=6.0), "resting"),
         (lambda: carom.sensitivity(ball().with_(linear_drag=0.1)), "drag"),
     ):
         with pytest.raises(ProblemError, match=message) as caught:

@@ -361,9 +361,23 @@ def _smooth_etm(run: Replay, law: Any, contacts: Contacts, register: str, label:
         noted = np.flatnonzero(np.isfinite(margin))
         run.margins.note(noted, margin[noted], reason)
     run.margins.note(np.arange(contacts.count), u, "is about to approach")
+    apart = _at_right_angles(run.system, np.flatnonzero(normal > 0.0))
+    # The last increment of the fastest approach is a whole one by construction, until another contact disturbs it.
+    run.margins.note(apart, np.zeros(len(apart)), "is at right angles to another contact", GEOMETRY | MASSES)
     given = (what, numbers, at.velocity, x.ravel(), label, e, lam, at.register, at.impulses)
     run.stages.append(Tracked(run.system, *given))
     return Ends(at.register, at.impulses, x.ravel(), normal)
+
+
+def _at_right_angles(system: System, pushing: Ints) -> Ints:
+    """Which of some contacts do not move another of them, although both touch one body."""
+    pairs = system.pairs
+    first = np.repeat(np.arange(system.count), np.diff(pairs.ptr))
+    own = np.isin(first, pushing) & np.isin(pairs.other, pushing) & (first != pairs.other)
+    diagonal = np.zeros(system.count)
+    diagonal[first[first == pairs.other]] = pairs.value[first == pairs.other]
+    least = TIE * np.sqrt(diagonal[first] * diagonal[pairs.other])
+    return np.unique(first[own & (np.abs(pairs.value) <= least)])
 
 
 def _serve(track: Track, i: int, store: Floats, step: Floats, release: bool) -> None:

@@ -128,6 +128,8 @@ class Parameters:
     def _turn(self, d: Slopes, x: Floats, entries: Floats, mass: sp.csr_matrix | None, k: int) -> None:
         """Changes of rows and mass matrix in direction k."""
         assert d.rows is not None
+        if mass is None and not entries.any():
+            return
         turned = sp.csr_matrix((entries, self.jacobian.indices, self.jacobian.indptr), self.jacobian.shape)
         white = turned @ self.basis
         if mass is not None:
@@ -167,10 +169,10 @@ class Parameters:
         return np.concatenate([normal, tangent])
 
     def _mass_change(self, flat: dict[str, Floats], k: int) -> sp.csr_matrix | None:
-        """dM of one direction."""
+        """dM of one direction; None if that is zero."""
         total = None
         for name in ("mass", "masses", "inertias"):
-            if name in flat:
+            if name in flat and flat[name][:, k].any():
                 more = self._mass_matrix(name, flat[name][:, k])
                 total = more if total is None else total + more
         return total

@@ -23,7 +23,8 @@ Q, V, INVERSE_MASS, INVERSE_INERTIA, BODY = 0, 6, 12, 13, 14
 RADIUS, FEATURE = 6, 7
 # Places in z: the body of the ball, the other one, their features, restitution, friction, gravity.
 A, B, OF_BALL, OF_OTHER, RESTITUTION, FRICTION, GRAVITY, LENGTH = 0, 14, 28, 35, 42, 43, 44, 47
-ENDS = 24  # numbers after an impact: position, rotation, velocity and angular velocity of both bodies
+ENDS, SHIFT = 25, 24  # numbers after an impact: pose and velocity of both bodies, and by how much its time changes
+BEFORE, HELD_ENDS = 25, 37  # numbers while a contact is held: the same, and the velocities of both bodies before it
 SMOOTH, STICKS, SLIDES, SLIDES_BACK, SLIDES_IN_SPACE, STICKS_IN_SPACE = 0, 1, 2, 3, 4, 5  # what friction does
 STEP = 1e-30  # imaginary step
 
@@ -94,8 +95,21 @@ def _mobility(z, point, e, f):
 
 
 @kernel
-def slides(z, kind, planar):
-    """What friction does at the contact z (real): one of SMOOTH ... STICKS_IN_SPACE."""
+def _mobility_across(z, point, n):
+    """The mobility along any direction across the normal of balls, for which all are alike."""
+    total = z[A + INVERSE_MASS] + z[B + INVERSE_MASS]
+    for side in range(2):
+        body = A if side == 0 else B
+        arm = 0.0 * n[0]
+        for k in range(3):
+            arm += (point[k] - z[body + k]) * n[k]
+        total += z[body + INVERSE_INERTIA] * arm * arm
+    return total
+
+
+@kernel
+def slides(z, kind, planar, closing):
+    """What friction does at the contact z (real), as in `_impulse`: one of SMOOTH ... STICKS_IN_SPACE."""
     mu = z[FRICTION]
     if mu == 0.0:
         return SMOOTH
@@ -103,12 +117,12 @@ def slides(z, kind, planar):
     n, p = (nx, ny, nz), (px, py, pz)
     vx, vy, vz = relative_velocity(z, px, py, pz)
     un = nx * vx + ny * vy + nz * vz
-    asked, ann = -(1.0 + z[RESTITUTION]) * un, _mobility(z, p, n, n)
+    asked, ann = -(1.0 + z[RESTITUTION]) * un - closing, _mobility(z, p, n, n)
     if not planar:  # balls: a normal impulse causes no slip, and resistance is the same in all directions
         sx, sy, sz = vx - un * nx, vy - un * ny, vz - un * nz
         speed = np.sqrt(sx * sx + sy * sy + sz * sz)
         if speed == 0.0:
-            return SMOOTH
+            return STICKS_IN_SPACE
         t = (sx / speed, sy / speed, sz / speed)
         return STICKS_IN_SPACE if speed / _mobility(z, p, t, t) <= mu * asked / ann else SLIDES_IN_SPACE
     t = (-ny, nx, 0.0 * nx)
@@ -126,23 +140,27 @@ def slides(z, kind, planar):
 
 
 @kernel
-def _impulse(z, geometry, mode):
-    """The impulse on the other body: its normal part, and all of it as a vector."""
-    _, nx, ny, nz, px, py, pz = geometry
+def _impulse(z, touch, mode, closing):
+    """The impulse on the other body: its normal part, and all of it as a vector.
+
+    The contact separates afterwards by its restitution, less a speed `closing`.
+    """
+    _, nx, ny, nz, px, py, pz = touch
     n, p = (nx, ny, nz), (px, py, pz)
     vx, vy, vz = relative_velocity(z, px, py, pz)
     un = nx * vx + ny * vy + nz * vz
-    asked, ann, mu = -(1.0 + z[RESTITUTION]) * un, _mobility(z, p, n, n), z[FRICTION]
+    asked, ann, mu = -(1.0 + z[RESTITUTION]) * un - closing, _mobility(z, p, n, n), z[FRICTION]
     if mode == SMOOTH:
         normal = asked / ann
         return normal, normal * nx, normal * ny, normal * nz
     if mode in (SLIDES_IN_SPACE, STICKS_IN_SPACE):
         normal = asked / ann
         sx, sy, sz = vx - un * nx, vy - un * ny, vz - un * nz
-        speed = np.sqrt(sx * sx + sy * sy + sz * sz)
-        t = (sx / speed, sy / speed, sz / speed)
-        push = mu * normal if mode == SLIDES_IN_SPACE else speed / _mobility(z, p, t, t)
-        return normal, normal * nx - push * t[0], normal * ny - push * t[1], normal * nz - push * t[2]
+        if mode == STICKS_IN_SPACE:  # without the direction of the slip, which may be zero
+            push = 1.0 / _mobility_across(z, p, n)
+        else:
+            push = mu * normal / np.sqrt(sx * sx + sy * sy + sz * sz)
+        return normal, normal * nx - push * sx, normal * ny - push * sy, normal * nz - push * sz
     t = (-ny, nx, 0.0 * nx)
     ant = _mobility(z, p, n, t)
     if mode == STICKS:
@@ -156,29 +174,23 @@ def _impulse(z, geometry, mode):
     return normal, normal * nx - tangent * ny, normal * ny + tangent * nx, 0.0 * nx
 
 
-@kernel
-def impact(z, kind, mode, free, timed, out):
-    """Bodies after the impact, for the time of the unchanged impact: writes `out` (24,), returns the impulse.
-
-    If `timed`, the impact takes place when the gap is zero. A change of z moves it by `d = -gap / u_n`, to which the
-    bodies are moved before and from which they are moved back after the impact: this is the saltation matrix. `free`
-    are the flags of the two bodies; z is changed.
-    """
-    touch = geometry(z, kind)
-    shift = 0.0 * touch[0]
-    if timed:
-        vx, vy, vz = relative_velocity(z, touch[4], touch[5], touch[6])
-        shift = -touch[0] / (touch[1] * vx + touch[2] * vy + touch[3] * vz)
-        for side in range(2):
-            body = A if side == 0 else B
-            for k in range(6):
-                z[body + k] += shift * z[body + V + k]
-            for k in range(3):
-                z[body + V + k] += shift * z[GRAVITY + k] if free[side] else 0.0
-        touch = geometry(z, kind)
-    normal, jx, jy, jz = _impulse(z, touch, mode)
+@kernel(inline="always")
+def _advance(z, free, time):
+    """Moves both bodies at their velocities, which change under gravity, by a small time."""
     for side in range(2):
-        body, sign, at = (A, -1.0, 0) if side == 0 else (B, 1.0, 12)
+        body = A if side == 0 else B
+        for k in range(6):
+            z[body + k] += time * z[body + V + k]
+        for k in range(3):
+            z[body + V + k] += time * z[GRAVITY + k] if free[side] else 0.0
+
+
+@kernel(inline="always")
+def _push(z, touch, push):
+    """Changes the velocities by an impulse (normal part, vector) on the other body."""
+    _, jx, jy, jz = push
+    for side in range(2):
+        body, sign = (A, -1.0) if side == 0 else (B, 1.0)
         rx, ry, rz = touch[4] - z[body], touch[5] - z[body + 1], touch[6] - z[body + 2]
         m, w = sign * z[body + INVERSE_MASS], sign * z[body + INVERSE_INERTIA]
         z[body + V] += m * jx
@@ -187,12 +199,40 @@ def impact(z, kind, mode, free, timed, out):
         z[body + V + 3] += w * (ry * jz - rz * jy)
         z[body + V + 4] += w * (rz * jx - rx * jz)
         z[body + V + 5] += w * (rx * jy - ry * jx)
+
+
+@kernel
+def _time_shift(z, touch):
+    """By how much the gap closes later."""
+    vx, vy, vz = relative_velocity(z, touch[4], touch[5], touch[6])
+    return -touch[0] / (touch[1] * vx + touch[2] * vy + touch[3] * vz)
+
+
+@kernel
+def impact(z, kind, mode, free, timed, out):
+    """Bodies after the impact, for the time of the unchanged impact: writes `out` (25,), returns the impulse.
+
+    If `timed`, the impact takes place when the gap is zero. A change of z moves it by `d = -gap / u_n`, to which the
+    bodies are moved before and from which they are moved back after the impact: this is the saltation matrix. `free`
+    are the flags of the two bodies; z is changed.
+    """
+    touch = geometry(z, kind)
+    shift = 0.0 * touch[0]
+    if timed:
+        shift = _time_shift(z, touch)
+        _advance(z, free, shift)
+        touch = geometry(z, kind)
+    push = _impulse(z, touch, mode, 0.0)
+    _push(z, touch, push)
+    for side in range(2):
+        body, at = (A, 0) if side == 0 else (B, 12)
         for k in range(6):
             out[at + k] = z[body + k] - shift * z[body + V + k]
             out[at + 6 + k] = z[body + V + k]
         for k in range(3):
             out[at + 6 + k] -= shift * z[GRAVITY + k] if free[side] else 0.0
-    return normal, jx, jy, jz
+    out[SHIFT] = shift
+    return push
 
 
 @kernel
@@ -233,3 +273,94 @@ def geometry_map(z, kind, ins, slopes):
         for j in range(7):
             slopes[j, i] = ends[j].imag / STEP
     return values
+
+
+# ---- contacts that are held
+
+
+@kernel
+def closing_speed(z, kind, free, time):
+    """The speed at which a contact closes its gap until a time from now, as `stepping.resting` has it.
+
+    The gap is that at the end of free motion, and less what free motion closes along the normal of now.
+    """
+    _, nx, ny, nz, px, py, pz = geometry(z, kind)
+    vx, vy, vz = relative_velocity(z, px, py, pz)
+    later = z.copy()
+    _advance(later, free, time)
+    for side in range(2):
+        body = A if side == 0 else B
+        for k in range(3):
+            later[body + k] += 0.5 * time * time * z[GRAVITY + k] if free[side] else 0.0
+    mean = nx * vx + ny * vy + nz * vz
+    gx, gy, gz = nx * z[GRAVITY], ny * z[GRAVITY + 1], nz * z[GRAVITY + 2]
+    if free[0] != free[1]:
+        mean += 0.5 * time * (gx + gy + gz) * (1.0 if free[1] else -1.0)
+    return geometry(later, kind)[0] / time - mean
+
+
+@kernel
+def hold(z, how, shift, out):
+    """Bodies that a contact holds from now on: writes `out` (37,), returns the impulse.
+
+    `how` are kind, mode, flags of free bodies, the time for which they are held, whether the contact closes its gap in
+    that time, whether it is held from when its gap is zero, and the share of the mean velocity at which they move
+    (`stepping.resting`). Restitution is zero. `shift` is the change of the time from which on they are held, for the
+    unchanged end; numbers are those for the unchanged time. z is changed.
+    """
+    kind, mode, free, time, closes, touches, share = how
+    z[RESTITUTION] = 0.0
+    if touches:
+        shift = _time_shift(z, geometry(z, kind))
+    _advance(z, free, shift)
+    for k in range(6):
+        out[BEFORE + k], out[BEFORE + 6 + k] = z[A + V + k], z[B + V + k]
+    closing = closing_speed(z, kind, free, time - shift) if closes else 0.0 * shift
+    touch = geometry(z, kind)
+    for side in range(2):
+        body = A if side == 0 else B
+        for k in range(3):
+            z[body + V + k] += (time - shift) * z[GRAVITY + k] if free[side] else 0.0
+    push = _impulse(z, touch, mode, closing)
+    _push(z, touch, push)
+    for side in range(2):
+        body, at = (A, 0) if side == 0 else (B, 12)
+        for k in range(6):
+            moved = z[body + V + k] + 0.5 * share * (out[BEFORE + 6 * side + k] - z[body + V + k])
+            out[at + k], out[at + 6 + k] = z[body + k] - shift * moved, moved
+    out[SHIFT] = shift
+    return push
+
+
+@kernel
+def held_map(z, how, ins, outs, values, slopes):
+    """As `linear_map` for a contact that is held; the last column of `slopes` is that of the time of its start."""
+    work, out = z.copy(), np.empty(HELD_ENDS)
+    found = hold(work, how, 0.0, out)
+    for j in range(HELD_ENDS):
+        values[j] = out[j]
+    moved, ends = np.empty(LENGTH, np.complex128), np.empty(HELD_ENDS, np.complex128)
+    for i in range(len(ins) + 1):
+        for k in range(LENGTH):
+            moved[k] = z[k]
+        shift = complex(0.0, 0.0)
+        if i < len(ins):
+            moved[ins[i]] = complex(z[ins[i]], STEP)
+        else:
+            shift = complex(0.0, STEP)
+        hold(moved, how, shift, ends)
+        for j in range(len(outs)):
+            slopes[j, i] = ends[outs[j]].imag / STEP
+    return found
+
+
+@kernel
+def closing_map(z, kind, free, time, ins, slopes):
+    """The closing speed of a contact, and its derivatives `slopes` (ins,), which are written."""
+    moved = np.empty(LENGTH, np.complex128)
+    for i in range(len(ins)):
+        for k in range(LENGTH):
+            moved[k] = z[k]
+        moved[ins[i]] = complex(z[ins[i]], STEP)
+        slopes[i] = closing_speed(moved, kind, free, time).imag / STEP
+    return closing_speed(z, kind, free, time)

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from ..draw.style import CYCLE, GRAY, MARKERS, TIME, WIDE, sheet
 from .fit import Fit
+from .follow import Passed
 
 MOST_POINTS = 20_000
 
@@ -16,7 +17,7 @@ def residual_figure(found: Fit) -> Figure:
     data = found.data
     with sheet(WIDE, 2.9) as figure:
         over, across = figure.subplots(1, 2, width_ratios=(3, 1), sharey=True)
-        for time in sorted({t for t, _, _ in found.run.path})[:200]:
+        for time in _impacts(found.run.path)[:200]:
             over.axvline(time, color=GRAY, linewidth=0.5, linestyle=":", zorder=0)
         every = max(data.count // MOST_POINTS, 1)
         for k, name in enumerate(data.columns):
@@ -30,3 +31,14 @@ def residual_figure(found: Fit) -> Figure:
         across.hist(found.residual, bins=bins, orientation="horizontal", color=GRAY)
         across.set(xlabel="count", title="Distribution")
     return figure
+
+
+def _impacts(path: list[Passed]) -> list[float]:
+    """Times of the impacts on a path, without those at which contacts begin or cease to hold a body."""
+    times: set[float] = set()
+    held: set[int] = set()
+    for time, body, _, falls in path:
+        if falls and body not in held:
+            times.add(time)
+        (held.discard if falls else held.add)(body)
+    return sorted(times)

@@ -14,22 +14,27 @@ from ..solvers.rows import Floats
 from ..stepping.report import STATUSES, StageImpulses, StepReport
 from ..stepwise import Simulation
 from ..world import State
-from .contact_map import BODY, FEATURE, V
+from .contact_map import BODY, FEATURE, V, geometry_map
+from .holds import HeldSeveral, Holding, Start, ended, held_single
 from .impacts import SAME_INSTANT, Several, Struck
 from .model import PLACED, Model, placing
-from .search import Cast, Found, approach, find_contact
-from .single import Given, Singles, contact_numbers, event_of, followed_singles, one_single
+from .search import Cast, Found, approach, find_contact, put_actor
+from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single
 from .tape import Event
 
 TIMED = ("time_of_impact", "drift_safe")  # steppers that resolve an impact when its gap closes
 FOLLOWED = (*TIMED, "synchronous")
 MISSED = 1e-4  # distance of a contact from that of the stepper, in length scales, up to which it is the same one
 STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up to which a run counts as followed
+ROUNDED = 1e-9  # error of a velocity from rounding, relative to the speeds of which it is the difference
 RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
+SLOW = 1e-3  # approach of contacts at rest, in speeds that gravity adds in a step; the shortest hops have ten times it
+SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
+TOUCHING = 1e-9  # gap, in length scales, up to which two bodies touch at the start of a run
 PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
 
 
-Passed = tuple[float, int, Floats]  # time, body, and its numbers (12,) after an event
+Passed = tuple[float, int, Floats, bool]  # time, body, its numbers (12,) after an event, whether it falls then
 
 
 class Contact(NamedTuple):
@@ -46,6 +51,9 @@ class Stage(NamedTuple):
 
     given: Given
     in_sequence: bool  # whether each of them is an impact by itself
+    time: Floats  # (m,) when they act, or from when on they are held
+    duration: Floats | None  # (m,) for which they are held; None for an impact
+    released: bool  # whether some are not held until the end
 
     def contacts(self, first: int, last: int) -> list[Contact]:
         """Some of the contacts."""
@@ -81,6 +89,7 @@ class Follower:
     kinks: list[tuple[float, str]] = field(default_factory=list)
     impacts: int = 0
     path: list[Passed] = field(default_factory=list)  # bodies after each event of the steps that are followed
+    held: list[Holding] = field(default_factory=list)  # in the step that is followed
 
     def __post_init__(self) -> None:
         m = self.model
@@ -88,32 +97,63 @@ class Follower:
         self.vector = m.numbers.copy()
         actors = self.vector[: BODY * m.actors].reshape(-1, BODY)
         feature = self.vector[m.feature_start : m.restitution_start].reshape(-1, FEATURE)
-        gravity = self.vector[m.gravity_start : m.size]
-        self.cast = Cast(actors, np.zeros(m.actors), m.free, m.features.ptr, m.features.kind, feature, gravity)
+        gravity = self.vector[m.gravity_start : m.record_start]
+        self.cast = Cast(actors, np.zeros(m.actors), m.free.copy(), m.features.ptr, m.features.kind, feature, gravity)
+        self.scratch = np.zeros(BODY)
         self.placed = np.full(m.actors, -1.0)  # start of the step in which an actor was placed
         self.slot = np.zeros(m.actors, int)  # number of its last placing
         self.step = self.sim.time_step
+        self.begun = self.sim.state.time
+        self.struck_at = np.full(m.actors, -np.inf)  # time of the last impact of each actor
 
     # ---- one step
 
     def followed(self, step: Step) -> list[Event]:
         """The events of a step, in the order of their times."""
         events: list[Event] = []
+        if step.start <= self.begun + 1.5 * self.step and not self.kinks:  # fixed steps find a contact at rest later
+            self._note_start(step)
         for stage in step.stages:
+            self._end_holds(stage, step, events)
+            if stage.duration is not None:
+                self._hold(stage, step, events)
+                continue
             count, at = len(stage.given.normal), 0
             while at < count:
                 last = count
                 if stage.in_sequence:
                     at = self._follow_singles(stage.given, at, step, events)
                     last = min(at + 1, count)
-                events += self._together(stage.contacts(at, last), step)
+                if at < last:
+                    events += self._together(stage.contacts(at, last), step, float(stage.time[at]))
                 at = last
+        self._end_holds(None, step, events)
         return sorted(events, key=lambda e: e.time)
 
-    def _together(self, contacts: list[Contact], step: Step) -> list[Event]:
-        """The events of contacts that the law was given together."""
+    def _note_start(self, step: Step) -> None:
+        """The kink of bodies that touch at the start of the run and do not approach: a change may part them.
+
+        Without the times of impacts it is one for bodies that approach, too: their impact may be a step later.
+        """
+        cast, length, begun = self.cast, self.sim.world.length_scale, self.begun
+        slow = SLOW * self.step * float(np.linalg.norm(cast.gravity))
+        for c in (c for stage in step.stages for c in stage.contacts(0, len(stage.time))):
+            for actor in c.pair:
+                if self.model.follows[actor]:
+                    self._put(actor, begun)
+            found = Found(*find_contact(cast, c.pair, c.hint, length, (begun, begun), False))
+            if found.ball_feature < 0 or any(cast.since[a] > begun for a in c.pair if self.model.free[a]):
+                continue
+            z = contact_numbers(self.model.layout, cast, found[:4], begun, self.vector)
+            gap, rate = approach(z, cast.kind[found.other_feature])
+            if abs(gap) <= TOUCHING * length and (abs(rate) <= slow or (rate < 0.0 and not self.timed)):
+                self.kinks.append((begun, "a contact touches at the start of the run"))
+                return
+
+    def _together(self, contacts: list[Contact], step: Step, time: float) -> list[Event]:
+        """The events of contacts that the law was given together, at a time of the stepper."""
         events: list[Event] = []
-        struck = [self._struck(island, step) for island in _islands(contacts, self.model)]
+        struck = [self._struck(island, step, time) for island in _islands(contacts, self.model)]
         for one in sorted(struck, key=lambda s: s.time):
             events += self._place(one, step)
             events.append(self._resolve(one))
@@ -135,10 +175,11 @@ class Follower:
         for side in range(2):
             actor = int(found.actors[i, side])
             if self.model.free[actor]:
-                self.path.append((float(found.time[i]), actor, found.values[i, 12 * side : 12 * side + 12]))
+                self.struck_at[actor] = found.time[i]
+                self.path.append((float(found.time[i]), actor, found.values[i, 12 * side : 12 * side + 12], True))
 
-    def _struck(self, island: list[Contact], step: Step) -> Struck:
-        """The contacts of an island at their time."""
+    def _struck(self, island: list[Contact], step: Step, given: float) -> Struck:
+        """The contacts of an island at their time, which contacts at rest do not set."""
         cast, length = self.cast, self.sim.world.length_scale
         for contact in island:
             for actor in contact.pair:
@@ -147,23 +188,41 @@ class Follower:
         largest = max(abs(c.normal) for c in island)
         pushed = [c for c in island if abs(c.normal) > PUSHED * largest]
         island = pushed if len(pushed) == 1 else island
-        found = []
+        pairs, timed = [], self.timed and not self._rests(island, given)
         for c in island:
             since = max((cast.since[a] for a in c.pair if self.model.free[a]), default=step.start)
-            span = (max(since, step.start), step.end)
-            got = find_contact(cast, c.pair, c.hint, length, span, self.timed)
-            found.append(Found(*got))
-            if got.ball_feature < 0 or not got.miss <= MISSED * max(length, abs(c.hint).max()):
+            span = (max(since, step.start), step.end) if timed or not self.timed else (max(since, given), step.end)
+            got = find_contact(cast, c.pair, c.hint, length, span, timed)
+            away = got.ball_feature < 0 or not got.miss <= MISSED * max(length, abs(c.hint).max())
+            if away and abs(c.normal) <= PUSHED * largest:  # the law was given a contact that does not touch yet
+                continue
+            pairs.append((c, Found(*got)))
+            if away:
                 raise ProblemError(
                     f"impact at time {got.time:g}",
                     f"a contact that is {got.miss:.1g} from that of the stepper",
                     "a run whose impacts can be found again; try a shorter time step",
                 )
-        pairs = list(zip(island, found))
-        time = self._time(found) if self.timed else step.start
+        island, found = [c for c, _ in pairs], [f for _, f in pairs]
+        time = self._time(found) if timed else max(f.time for f in found)
         sign = np.array([1.0 if f.ball == c.pair[0] else -1.0 for c, f in pairs])
         impulse = sign[:, None] * np.array([c.impulse for c in island])
-        return Struck(time, found, np.array([c.normal for c in island]), impulse, self.timed)
+        return Struck(time, found, np.array([c.normal for c in island]), impulse, timed)
+
+    def _rests(self, island: list[Contact], time: float) -> bool:
+        """Whether all contacts of an island touch and do not approach at a time."""
+        slow, length = SLOW * self.step * float(np.linalg.norm(self.cast.gravity)), self.sim.world.length_scale
+        for c in island:
+            if slow == 0.0 or any(self.cast.since[a] > time for a in c.pair if self.model.free[a]):
+                return False
+            found = Found(*find_contact(self.cast, c.pair, c.hint, length, (time, time), False))
+            if found.ball_feature < 0:
+                return False
+            z = contact_numbers(self.model.layout, self.cast, found[:4], time, self.vector)
+            gap, rate = approach(z, self.cast.kind[found.other_feature])
+            if abs(gap) > MISSED * length or abs(rate) > slow:
+                return False
+        return True
 
     def _time(self, found: list[Found]) -> float:
         """The time at which the contact that approaches fastest closes; others may touch already."""
@@ -208,13 +267,14 @@ class Follower:
         several = Several(self.model, self.cast, struck, self.vector, self.sim.engine.response)
         event, velocity, other = several.event()
         for k, actor in enumerate(several.bodies):
+            self.struck_at[actor] = struck.time
             self._set(int(actor), struck.time, np.concatenate([several.state[k, :6], velocity[k]]))
         self._note(several, other)
         return event
 
-    def _set(self, actor: int, time: float, numbers: Floats) -> None:
-        self.cast.actors[actor, :12], self.cast.since[actor] = numbers, time
-        self.path.append((time, actor, numbers))
+    def _set(self, actor: int, time: float, numbers: Floats, falls: bool = True) -> None:
+        self.cast.actors[actor, :12], self.cast.since[actor], self.cast.falls[actor] = numbers, time, falls
+        self.path.append((time, actor, numbers, falls))
 
     def _note(self, several: Several, other: float) -> None:
         """Kinks of an impact of several contacts."""
@@ -226,15 +286,123 @@ class Follower:
                 self.kinks.append((time, f"a contact {kink.reason}"))
                 break
 
+    # ---- contacts that are held
+
+    def _hold(self, stage: Stage, step: Step, events: list[Event]) -> None:
+        """Adds the starts of all holds of a stage."""
+        assert stage.duration is not None
+        time, largest = float(stage.time[0]), float(stage.given.normal.max(initial=0.0))
+        contacts = [c for c in stage.contacts(0, len(stage.time)) if c.normal > PUSHED * largest]
+        until = {c.pair: float(t) for c, t in zip(stage.contacts(0, len(stage.time)), stage.time + stage.duration)}
+        end = step.end if stage.released else self._on_step_end(float((stage.time + stage.duration).max()), step)
+        in_line = self.sim.stepper == "time_of_impact" and self.model.dimension == 2
+        for island in _islands(contacts, self.model):
+            bodies = {a for c in island for a in c.pair if self.model.free[a]}
+            begin = max([time, *(float(self.cast.since[a]) for a in bodies)])
+            same, early = SAME_END * self.step, begin > step.start + SAME_END * self.step
+            struck = [a for a in bodies if early and abs(self.struck_at[a] - begin) <= same]
+            if begin > time + same and len(struck) < len(bodies):
+                raise ProblemError(
+                    f"step until time {step.end:g}", "bodies that are held from different times on",
+                    "a run whose impacts and resting contacts can be followed; try a shorter time step",
+                )  # fmt: skip
+            found = []
+            for c in island:
+                for actor in c.pair:
+                    if self.model.follows[actor]:
+                        self._put(actor, step.start)
+                found.append(
+                    Found(*find_contact(self.cast, c.pair, c.hint, self.sim.world.length_scale, (begin, end), False))
+                )
+            if any(f.ball_feature < 0 for f in found):
+                raise ProblemError(
+                    f"step until time {step.end:g}", "a resting contact that is lost", "a shorter time step"
+                )
+            given = Struck(begin, found, np.array([c.normal for c in island]), np.zeros((len(island), 3)), False)
+            events += self._place(given, step)
+            touches = in_line and early and not struck
+            if not in_line and (end < step.end - same or (early and not struck)):
+                raise ProblemError(
+                    f"step until time {step.end:g}",
+                    "resting contacts beside an impact of other bodies",
+                    "drift_safe, or a run that ends before, for derivatives of a run in 3D",
+                )
+            slow = 0.0 if in_line or begin > time + same else 2.0 * self.step * float(np.linalg.norm(self.cast.gravity))
+            start = Start(begin, end, struck[0] if struck else -1, touches, not in_line, slow)
+            if len(found) == 1:
+                event, held = held_single(self.model, self.cast, given, self.vector, start)
+            else:
+                event, held = HeldSeveral(self.model, self.cast, given, self.vector, start).held()
+            events.append(event)
+            self.held.append(held._replace(until=min(self._on_step_end(until[island[0].pair], step), end)))
+            for k, actor in enumerate(held.bodies):
+                q = np.zeros(2 * V)
+                put_actor(self.cast, actor, begin, self.scratch, 0)
+                q[:V], q[V:] = self.scratch[:V], held.moves[k]
+                self._set(int(actor), begin, q, False)
+
+    def _on_step_end(self, time: float, step: Step) -> float:
+        """A time, or the end of the step if only rounding of start plus duration is between them."""
+        return step.end if abs(time - step.end) <= SAME_END * self.step else time
+
+    def _end_holds(self, stage: Stage | None, step: Step, events: list[Event]) -> None:
+        """Adds the ends of all holds until the time of a stage, or until the end of the step."""
+        time = step.end if stage is None or not len(stage.time) else float(stage.time.min())
+        for held in sorted(self.held, key=lambda h: h.until):
+            early = held.until < held.end - SAME_END * self.step
+            if held.until > time + SAME_END * self.step:
+                continue
+            shift = self._releasing(held, stage, step, events) if early else None
+            event, velocity = ended(self.model, self.cast, held, shift)
+            events.append(event)
+            self.held.remove(held)
+            for k, actor in enumerate(held.bodies):
+                put_actor(self.cast, actor, held.until, self.scratch, 0)
+                self._set(int(actor), held.until, np.concatenate([self.scratch[:V], velocity[k]]))
+
+    def _releasing(
+        self, held: Holding, stage: Stage | None, step: Step, events: list[Event]
+    ) -> tuple[np.ndarray, Floats]:
+        """The derivatives of the time of the impact that ends a hold, and the numbers to which they belong.
+
+        Adds events that bring the other actors of that impact to its time.
+        """
+        first, fastest, time = None, 0.0, held.until
+        for c in [] if stage is None else stage.contacts(0, len(stage.time)):
+            if not any(a in held.bodies for a in c.pair):
+                continue
+            for actor in c.pair:
+                if self.model.follows[actor]:
+                    self._put(actor, step.start)
+            found = Found(*find_contact(self.cast, c.pair, c.hint, self.sim.world.length_scale, (time, time), False))
+            z = contact_numbers(self.model.layout, self.cast, found[:4], time, self.vector)
+            rate = approach(z, self.cast.kind[found.other_feature])[1]
+            if rate < fastest:
+                first, fastest, numbers = found, rate, z
+        if first is None:
+            raise ProblemError(f"impact at time {time:g}", "an impact that is not found again", "a shorter time step")
+        inside, where = contact_places(self.model.layout, first[:4])
+        slopes, none = np.empty((7, len(inside))), np.empty(0)
+        geometry_map(numbers, int(self.cast.kind[first.other_feature]), inside, slopes)
+        events += self._place(Struck(time, [first], np.zeros(1), np.zeros((1, 3)), False), step)
+        others = np.array([a for a in first[:2] if self.model.free[a] and a not in held.bodies], dtype=np.int64)
+        falls = tuple(bool(falls) for falls in self.cast.falls[others])
+        flights = time - self.cast.since[others]
+        events.append(Event(time, others, flights, none.astype(int), none.astype(int), none, falls, falls))
+        for actor in others:
+            put_actor(self.cast, actor, time, self.scratch, 0)
+            self._set(int(actor), time, self.scratch[: 2 * V].copy(), bool(self.cast.falls[actor]))
+        return where, -slopes[0] / fastest
+
     # ---- the state at some time
 
     def state_at(self, time: float) -> tuple[Floats, Floats]:
         """Positions and rotations (actors, 6), velocities (actors, 6) at a time not before the last impact."""
         t = (time - self.cast.since)[:, None]
         q, v = self.cast.actors[:, :6] + t * self.cast.actors[:, V : V + 6], self.cast.actors[:, V : V + 6].copy()
-        free = self.model.free
-        q[free, :3] += 0.5 * t[free] ** 2 * self.cast.gravity
-        v[free, :3] += t[free] * self.cast.gravity
+        falls = self.cast.falls
+        q[falls, :3] += 0.5 * t[falls] ** 2 * self.cast.gravity
+        v[falls, :3] += t[falls] * self.cast.gravity
         return q, v
 
     def compare(self, state: State) -> list[Event]:
@@ -242,9 +410,13 @@ class Follower:
         q, v = self.state_at(state.time)
         free, n, dim = self.model.free[: self.model.bodies], self.model.bodies, self.model.dimension
         size = max(self.sim.world.length_scale, float(np.abs(state.position).max(initial=0.0)))
-        speed = float(np.abs(state.velocity[:, :dim]).max(initial=0.0))
+        gained = self.step * float(np.linalg.norm(self.cast.gravity))
+        speed = np.abs(state.velocity[:, :dim]).max(axis=1, initial=0.0)
+        # A slow body is not measured by fast ones, or by what gravity adds: these make rounding errors alone.
+        speed = speed + ROUNDED / STRAYED * (gained + speed.max(initial=0.0))
         off = np.abs(q[:n, :dim] - state.position)[free].max(initial=0.0) / size
-        off = max(off, np.abs(v[:n, :dim] - state.velocity[:, :dim])[free].max(initial=0.0) / max(speed, 1e-300))
+        strayed = np.abs(v[:n, :dim] - state.velocity[:, :dim]).max(axis=1, initial=0.0) / np.maximum(speed, 1e-300)
+        off = max(off, strayed[free].max(initial=0.0))
         if not off <= STRAYED:
             raise ProblemError(
                 f"step until time {state.time:g}",
@@ -264,16 +436,18 @@ class Follower:
 
 def reported(report: StepReport, start: float, end: float, bodies: int) -> Step:
     """The impacts of a step; ProblemError for what has no derivative."""
-    if report.resting:
-        raise ProblemError(
-            f"step until time {end:g}",
-            f"{report.resting} resting contacts",
-            "free flight and impacts alone, for derivatives of a run; end the run before bodies come to rest",
-        )
     if report.status:
         raise ProblemError(f"step until time {end:g}", STATUSES[report.status], "impacts that are resolved")
-    stages = [Stage(_given(stage, bodies), stage.in_sequence) for stage in report.stages]
-    return Step(start, end, stages)
+    return Step(start, end, [_stage(stage, bodies) for stage in report.stages])
+
+
+def _stage(stage: StageImpulses, bodies: int) -> Stage:
+    """A stage; contacts are in the order of the report."""
+    m = stage.contacts.count
+    time = np.broadcast_to(np.asarray(stage.time, dtype=np.float64), m)
+    duration = None if stage.duration is None else np.broadcast_to(np.asarray(stage.duration, dtype=np.float64), m)
+    released = stage.duration is not None and np.ndim(stage.duration) > 0
+    return Stage(_given(stage, bodies), stage.in_sequence, time, duration, released)
 
 
 def _given(stage: StageImpulses, bodies: int) -> Given:

@@ -26,7 +26,7 @@ from .contact_map import (
     V,
     geometry_map,
 )
-from .model import Model
+from .model import RECORD, Model
 from .search import Cast, Found
 from .single import contact_numbers, contact_places
 from .tape import Event
@@ -66,7 +66,8 @@ class Several:
             self.values[k] = geometry_map(self.z[k], int(cast.kind[contact.other_feature]), inside[k], slopes)
             self.slopes.append(slopes)
         self.inside = inside
-        self.since = cast.since
+        self.since, self.falls = cast.since, cast.falls
+        self.closing = np.zeros(len(self.z))  # speeds at which contacts may close
         self.solution = self._solved(response)
 
     def _solved(self, response: Response) -> ImpactSolution:
@@ -106,7 +107,7 @@ class Several:
             self.pair,
             np.ascontiguousarray(rows[:, 0][:, :, c]),
             state[:, V : V + 6][:, c],
-            self.speed[:, 0],
+            self.speed[:, 0] + self.closing,
             self.z[:, RESTITUTION],
             self.z[:, FRICTION],
             tangents=np.ascontiguousarray(rows[:, 1:][:, :, :, c]),
@@ -149,24 +150,10 @@ class Several:
 
     def event(self) -> tuple[Event, Floats, float]:
         """The event; velocities (k, 6) of the bodies after it; and by how much other contacts would shift its time."""
-        count, c = len(self.ins), self.model.components
-        change = np.eye(count)  # of the numbers `ins` at the unchanged time
-        at = {int(v): k for k, v in enumerate(self.ins)}
-        zs = [np.zeros((LENGTH, count)) for _ in self.z]
-        for k, (inside, where) in enumerate(zip(self.inside, self.where)):
-            zs[k][inside] = change[[at[int(v)] for v in where]]
+        c, zs = self.model.components, self._numbers()
         shift, other = self._shift(zs)
         moved = [self._moved(dz, z, shift, contact) for dz, z, contact in zip(zs, self.z, self.struck.contacts)]
-        dv = np.zeros((len(self.bodies), 6, count))
-        inverse = np.zeros((len(self.bodies), 2, count))
-        q = np.zeros((len(self.bodies), 6, count))
-        for k in range(len(self.z)):
-            for side, start in enumerate((A, B)):
-                b = self.pair[k, side]
-                if b >= 0:
-                    q[b], dv[b] = zs[k][start : start + 6], moved[k][start + V : start + V + 6]
-                    inverse[b] = zs[k][start + INVERSE_MASS : start + BODY]
-        after = self._after(moved, dv, inverse)
+        q, after = self._of_bodies(zs, 0), self._after(zs, moved)
         before = self.state[:, V : V + 6]
         new = np.zeros_like(before)
         new[:, c] = self.solution.velocity
@@ -175,10 +162,11 @@ class Several:
         for b, actor in enumerate(self.bodies):
             position = q[b] + np.outer(before[b] - new[b], shift)
             velocity = after[b] - np.outer(gravity, shift)
-            outs += [BODY * actor + k for k in (*c, *(V + c))]
-            slopes += [*position[c], *velocity[c]]
+            outs += [BODY * actor + k for k in (*c, *(V + c))] + [self.model.record_start + RECORD * int(actor)]
+            slopes += [*position[c], *velocity[c], shift]
         flights = self.struck.time - self.since[self.bodies]
-        event = Event(self.struck.time, self.bodies, flights, self.ins, np.array(outs), np.array(slopes))
+        fell = tuple(bool(falls) for falls in self.falls[self.bodies])
+        event = Event(self.struck.time, self.bodies, flights, self.ins, np.array(outs), np.array(slopes), fell)
         return event, new, other
 
     def _shift(self, zs: list[Floats]) -> tuple[Floats, float]:
@@ -201,10 +189,29 @@ class Several:
                 out[start + V : start + V + 3] += np.outer(z[GRAVITY : GRAVITY + 3], shift)
         return out
 
-    def _after(self, moved: list[Floats], dv: Floats, inverse: Floats) -> Floats:
-        """Changes (k, 6, directions) of the velocities after the impact."""
+    def _numbers(self) -> list[Floats]:
+        """Changes of the numbers of each contact at the unchanged time, for a change of each of the numbers `ins`."""
+        change, at = np.eye(len(self.ins)), {int(v): k for k, v in enumerate(self.ins)}
+        zs = [np.zeros((LENGTH, len(self.ins))) for _ in self.z]
+        for dz, inside, where in zip(zs, self.inside, self.where):
+            dz[inside] = change[[at[int(v)] for v in where]]
+        return zs
+
+    def _of_bodies(self, zs: list[Floats], at: int, count: int = 6) -> Floats:
+        """Changes (k, count, directions) of the numbers of the bodies from the place `at` on."""
+        out = np.zeros((len(self.bodies), count, zs[0].shape[1]))
+        for dz, pair in zip(zs, self.pair):
+            for b, start in zip(pair, (A, B)):
+                if b >= 0:
+                    out[b] = dz[start + at : start + at + count]
+        return out
+
+    def _after(self, zs: list[Floats], moved: list[Floats], closing: Floats | float = 0.0) -> Floats:
+        """Changes (k, 6, directions) of the velocities after the impact; `closing` are those of closing speeds."""
+        dv, inverse = self._of_bodies(moved, V), self._of_bodies(zs, INVERSE_MASS, 2)
         m, t, c, count = len(self.z), self.model.dimension - 1, self.model.components, dv.shape[2]
         rows, speed = np.zeros((m, 1 + t, 2, 6, count)), np.zeros((m, 1 + t, count))
+        speed[:, 0] += closing
         directions = self._directions(self.values)
         for k in range(m):
             geometry = self.slopes[k] @ moved[k][self.inside[k]]

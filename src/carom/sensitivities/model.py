@@ -6,6 +6,7 @@ The actors of a world are its bodies, then its boundaries. The vector holds, one
     7 numbers of each feature    of discs, spheres, vertices, edges and boundaries (`contact_map`)
     restitution, friction        (k, k) tables of pairs of materials
     gravity                      (3,)
+    7 numbers of each actor      time of its last impact, velocity before it was held; only their changes count
     12 numbers of each placing   position and velocity of an actor that follows a motion, in one step
 """
 
@@ -25,6 +26,7 @@ from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
 from .contact_map import BALL, BODY, EDGE, FEATURE, HOLLOW, INVERSE_INERTIA, INVERSE_MASS, PLANE_SIDE, TUBE_SIDE, V
 
 PLACED = 12  # numbers of a placing
+RECORD = 7  # numbers of the record of an actor: the time of its last impact, and its velocity before it was held
 _SIDES = {PLANE: PLANE_SIDE, INSIDE: HOLLOW, OUTSIDE: BALL, TUBE: TUBE_SIDE}
 
 
@@ -49,6 +51,7 @@ class Layout(NamedTuple):
     restitution_start: int
     friction_start: int
     gravity_start: int
+    record_start: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ class Model:
     @cached_property
     def layout(self) -> Layout:
         """Where the numbers are, for kernels."""
-        where = (self.feature_start, self.restitution_start, self.friction_start, self.gravity_start)
+        where = (self.feature_start, self.restitution_start, self.friction_start, self.gravity_start, self.record_start)
         own = (self.free, self.follows, self.features.ptr, self.features.kind, self.material)
         return Layout(self.dimension, *own, self.materials, *where)
 
@@ -102,9 +105,14 @@ class Model:
         return self.friction_start + self.materials**2
 
     @property
+    def record_start(self) -> int:
+        """Place of the records of the actors."""
+        return self.gravity_start + 3
+
+    @property
     def size(self) -> int:
         """Length of the vector without placings."""
-        return self.gravity_start + 3
+        return self.record_start + RECORD * self.actors
 
 
 def model_of(world: World, state: State) -> Model:
@@ -135,7 +143,7 @@ def model_of(world: World, state: State) -> Model:
     gravity[:dim] = world.gravity
     material = np.concatenate([world.material, world.boundary_material]).astype(np.int64)
     tables = (world.restitution.ravel(), world.friction.ravel())
-    vector = np.concatenate([actors.ravel(), numbers.ravel(), *tables, gravity])
+    vector = np.concatenate([actors.ravel(), numbers.ravel(), *tables, gravity, np.zeros(RECORD * (n + w))])
     return Model(dim, n, free, follows, material, len(world.restitution), features, vector)
 
 

@@ -23,7 +23,7 @@ from ..stepwise import Simulation
 from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, Follower, Passed, Placing, reported
+from .follow import FOLLOWED, SAME_END, Follower, Passed, Placing, reported
 from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
@@ -112,6 +112,11 @@ class Sensitivity:
     def path(self) -> list[Passed]:
         """Time, body and its numbers (12,) after each event of the run."""
         return [passed for k in range(len(self.segments)) for passed in self._made(k).path]
+
+    @property
+    def _slack(self) -> float:
+        """By how much an event may be later than a frame that has the state after it: ends of steps are rounded."""
+        return SAME_END * self.sim.time_step
 
     # ---- the run, segment by segment
 
@@ -220,7 +225,7 @@ class Sensitivity:
     def _forward(self, tangents: Floats, at: Floats) -> tuple[Floats, Floats]:
         """Values (times, n, 12) and their tangents (times, n, 12, directions)."""
         n, free, gravity = self.model.bodies, self.model.free, self.model.gravity_start
-        tangents, since = np.ascontiguousarray(tangents), np.zeros(self.model.actors)
+        tangents, since, falls = np.ascontiguousarray(tangents), np.zeros(self.model.actors), free.copy()
         out, order, done = np.zeros((len(at), n, 12, tangents.shape[1])), np.argsort(at, kind="stable"), 0
         values = np.empty((len(at), n, 12))
         for k in range(len(self.segments)):
@@ -231,13 +236,13 @@ class Sensitivity:
             values[mine] = self._values(segment, at[mine])
             while done < len(at) and at[order[done]] < end:
                 time = at[order[done]]
-                stop = int(np.searchsorted(tape.time, time, side="right"))
-                play(tape, tangents, since, event, stop)
+                stop = int(np.searchsorted(tape.time, time + self._slack, side="right"))
+                play(tape, tangents, since, falls, event, stop)
                 event, moved = stop, tangents.copy()
-                fly_all(moved, free, since, time, gravity)
+                fly_all(moved, free, since, falls, time, gravity)
                 out[order[done]] = moved[: BODY * n].reshape(n, BODY, -1)[:, :12]
                 done += 1
-            play(tape, tangents, since, event, len(tape.time))
+            play(tape, tangents, since, falls, event, len(tape.time))
         out[:, ~free[:n]] = 0.0
         first = self.model.size + PLACED * len(self.placings)
         for k, place in enumerate(self._driven(at)):
@@ -257,26 +262,26 @@ class Sensitivity:
             bar[given + 6 : given + PLACED] += (self.state.time - place.time) * bar[own][:6]
             bar[own] = 0.0
         for body in np.flatnonzero(self.model.free):
-            fly_back(bar, body, self.state.time - self.last[body], self.model.gravity_start)
+            fly_back(bar, body, self.state.time - self.last[body], True, self.model.gravity_start)
         for k in range(len(self.segments) - 1, -1, -1):
             play_back(self._made(k).tape, bar)
 
     def _values(self, segment: Segment, at: Floats) -> Floats:
         """Positions, rotations and velocities (times, n, 12) of all bodies at times of a segment."""
         n, model = self.model.bodies, self.model
-        known = [[(float(segment.since[body]), segment.actors[body, :12])] for body in range(n)]
-        for time, body, numbers in segment.path:  # events of one body are in the order of their times
-            known[body].append((time, numbers))
-        gravity, out = model.numbers[model.gravity_start : model.size], np.empty((len(at), n, 12))
+        known = [[(float(segment.since[body]), segment.actors[body, :12], bool(model.free[body]))] for body in range(n)]
+        for time, body, numbers, falls in segment.path:  # events of one body are in the order of their times
+            known[body].append((time, numbers, falls))
+        gravity, out = model.numbers[model.gravity_start : model.record_start], np.empty((len(at), n, 12))
         for body in range(n):
-            times, numbers = np.array([time for time, _ in known[body]]), np.array([q for _, q in known[body]])
-            which = np.maximum(np.searchsorted(times, at, side="right") - 1, 0)
+            times, numbers, falling = (np.array(column) for column in zip(*known[body]))
+            which = np.maximum(np.searchsorted(times, at + self._slack, side="right") - 1, 0)
             t = (at - times[which])[:, None]
             out[:, body] = numbers[which]
             out[:, body, :6] += t * out[:, body, V : V + 6]
-            if model.free[body]:
-                out[:, body, :3] += 0.5 * t * t * gravity
-                out[:, body, V : V + 3] += t * gravity
+            pull = falling[which][:, None] * gravity
+            out[:, body, :3] += 0.5 * t * t * pull
+            out[:, body, V : V + 3] += t * pull
         return out
 
 

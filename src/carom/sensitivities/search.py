@@ -20,7 +20,7 @@ class Cast(NamedTuple):
 
     actors: Floats  # (actors, 14) each at its own time
     since: Floats  # (actors,) that time
-    free: np.ndarray  # (actors,)
+    falls: np.ndarray  # (actors,) whether gravity moves an actor: free ones that no contact holds
     ptr: Ints  # features of the actors
     kind: Ints
     feature: Floats  # (f, 7)
@@ -46,7 +46,7 @@ def put_actor(cast, actor, time, z, at):
         z[at + k] = q[k]
     for k in range(6):
         z[at + k] += t * q[V + k]
-    if cast.free[actor]:
+    if cast.falls[actor]:
         for k in range(3):
             z[at + k] += 0.5 * t * t * cast.gravity[k]
             z[at + V + k] += t * cast.gravity[k]

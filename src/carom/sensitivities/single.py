@@ -22,14 +22,17 @@ from .contact_map import (
     OF_OTHER,
     RADIUS,
     RESTITUTION,
+    SHIFT,
     A,
     B,
     linear_map,
     slides,
 )
+from .model import RECORD
 from .search import find_contact, put_contact
 from .tape import Event
 
+OUTS = ENDS + 1  # numbers of two free bodies that an impact changes: each has the record of its time
 CLOSED_FORM = 1e-6  # relative difference from the impulse of the stepper up to which the closed form is that of the law
 
 
@@ -49,8 +52,8 @@ class Singles(NamedTuple):
     bodies: Ints  # (m, 2) free bodies
     flights: Floats  # (m, 2)
     ins: Ints  # (m, LENGTH)
-    outs: Ints  # (m, ENDS)
-    slopes: Floats  # (m, ENDS * LENGTH)
+    outs: Ints  # (m, OUTS)
+    slopes: Floats  # (m, OUTS * LENGTH)
     values: Floats  # (m, ENDS) numbers of both actors after the impact
     counts: Ints  # (m, 3) of bodies, ins, outs
     actors: Ints  # (m, 2) ball and other
@@ -96,7 +99,7 @@ def _put_event(layout, cast, who, time, vector, impulse, timed, i, out):
     """Writes event i of the contact `who` at a time; False if the law answers otherwise. `impulse` is on the other."""
     z, kind = contact_numbers(layout, cast, who, time, vector), layout.kind[who[3]]
     ins, where = contact_places(layout, who)
-    outs, n, bodies = np.empty(ENDS, np.int64), 0, 0
+    outs, n, bodies = np.empty(OUTS, np.int64), 0, 0
     for side in range(2):
         if layout.free[who[side]]:
             out.bodies[i, bodies], out.flights[i, bodies] = who[side], time - cast.since[who[side]]
@@ -104,7 +107,8 @@ def _put_event(layout, cast, who, time, vector, impulse, timed, i, out):
             for k in range(12):
                 if layout.dimension == 3 or k % 6 in (0, 1, 5):
                     outs[n], out.outs[i, n], n = 12 * side + k, BODY * who[side] + k, n + 1
-    mode = slides(z, kind, layout.dimension == 2)
+            outs[n], out.outs[i, n], n = SHIFT, layout.record_start + RECORD * who[side], n + 1
+    mode = slides(z, kind, layout.dimension == 2, 0.0)
     free = (bool(layout.free[who[0]]), bool(layout.free[who[1]]))
     slopes = out.slopes[i, : n * len(ins)].reshape(n, len(ins))
     normal, jx, jy, jz = linear_map(z, (kind, mode, free, timed), ins, outs[:n], out.values[i], slopes)
@@ -118,8 +122,8 @@ def _put_event(layout, cast, who, time, vector, impulse, timed, i, out):
 @kernel
 def new_singles(m):
     """Room for m events."""
-    whole, numbers = np.empty((m, ENDS * LENGTH)), np.empty((m, ENDS))
-    ints = np.empty((m, LENGTH), np.int64), np.empty((m, ENDS), np.int64), np.empty((m, 3), np.int64)
+    whole, numbers = np.empty((m, OUTS * LENGTH)), np.empty((m, ENDS))
+    ints = np.empty((m, LENGTH), np.int64), np.empty((m, OUTS), np.int64), np.empty((m, 3), np.int64)
     two = np.empty((m, 2), np.int64), np.empty((m, 2)), np.empty((m, 2), np.int64)
     return Singles(np.empty(m), two[0], two[1], ints[0], ints[1], whole, numbers, ints[2], two[2])
 

@@ -1,7 +1,8 @@
 """The tape of a run: one linear map for each impact, applied forwards to tangents or transposed and backwards.
 
 Tangents and adjoints are those of the vector of numbers of `model`, (size, directions). Bodies are flown only when
-something happens to them: between impacts `dq += t dv + t^2 dg / 2`, `dv += t dg`.
+something happens to them: between impacts `dq += t dv + t^2 dg / 2`, `dv += t dg`, without
+gravity for bodies that contacts hold.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Event(NamedTuple):
     ins: Ints
     outs: Ints
     slopes: Floats  # (outs, ins)
+    fell: tuple[bool, ...] = ()  # (k,) whether gravity has moved the bodies in that flight; empty for all
+    falls: tuple[bool, ...] = ()  # (k,) whether it does after the event; empty for all
 
 
 class Tape(NamedTuple):
@@ -34,6 +37,8 @@ class Tape(NamedTuple):
     body_ptr: Ints
     body: Ints
     flight: Floats
+    fell: np.ndarray
+    falls: np.ndarray
     in_ptr: Ints
     ins: Ints
     out_ptr: Ints
@@ -52,56 +57,61 @@ def taped(events: Sequence[Event], gravity: int) -> Tape:
 
     body_ptr, body = joined([e.bodies for e in events], np.int64)
     _, flight = joined([e.flights for e in events], np.float64)
+    _, fell = joined([np.array(e.fell or (True,) * len(e.bodies)) for e in events], np.bool_)
+    _, falls = joined([np.array(e.falls or (True,) * len(e.bodies)) for e in events], np.bool_)
     in_ptr, ins = joined([e.ins for e in events], np.int64)
     out_ptr, outs = joined([e.outs for e in events], np.int64)
     slope_ptr, slopes = joined([e.slopes for e in events], np.float64)
     time = np.array([e.time for e in events], dtype=np.float64)
-    return Tape(time, body_ptr, body, flight, in_ptr, ins, out_ptr, outs, slope_ptr, slopes, gravity)
+    return Tape(time, body_ptr, body, flight, fell, falls, in_ptr, ins, out_ptr, outs, slope_ptr, slopes, gravity)
 
 
 @kernel
-def fly(tangents, body, time, gravity):
-    """Tangents of a free body after free flight for a time, in place."""
+def fly(tangents, body, time, falls, gravity):
+    """Tangents of a free body after flight for a time, in place; under gravity if it falls."""
     at = BODY * body
     for p in range(tangents.shape[1]):
         for k in range(6):
             tangents[at + k, p] += time * tangents[at + V + k, p]
-        for k in range(3):
+        for k in range(3 if falls else 0):
             pull = tangents[gravity + k, p]
             tangents[at + k, p] += 0.5 * time * time * pull
             tangents[at + V + k, p] += time * pull
 
 
 @kernel
-def fly_back(adjoints, body, time, gravity):
+def fly_back(adjoints, body, time, falls, gravity):
     """The transposed map of `fly`: adjoints before the flight from those after it, in place."""
     at = BODY * body
     for p in range(adjoints.shape[1]):
-        for k in range(3):
+        for k in range(3 if falls else 0):
             adjoints[gravity + k, p] += 0.5 * time * time * adjoints[at + k, p] + time * adjoints[at + V + k, p]
         for k in range(6):
             adjoints[at + V + k, p] += time * adjoints[at + k, p]
 
 
 @kernel
-def fly_all(tangents, free, since, time, gravity):
+def fly_all(tangents, free, since, falls, time, gravity):
     """Tangents of all free bodies at a time, in place."""
     for body in range(len(free)):
         if free[body]:
-            fly(tangents, body, time - since[body], gravity)
+            fly(tangents, body, time - since[body], falls[body], gravity)
 
 
 @kernel
-def play(tape, tangents, since, first, last):
-    """Tangents after the events first:last of a tape, in place; `since` (actors,) are the times of the tangents."""
+def play(tape, tangents, since, falls, first, last):
+    """Tangents after the events first:last of a tape, in place.
+
+    `since` (actors,) are the times of the tangents, `falls` (actors,) whether gravity moves the bodies then.
+    """
     most = 1
     for e in range(first, last):
         most = max(most, tape.out_ptr[e + 1] - tape.out_ptr[e])
     new, count = np.empty((most, tangents.shape[1])), tangents.shape[1]
     for e in range(first, last):
         for j in range(tape.body_ptr[e], tape.body_ptr[e + 1]):
-            fly(tangents, tape.body[j], tape.flight[j], tape.gravity)
-            since[tape.body[j]] = tape.time[e]
+            fly(tangents, tape.body[j], tape.flight[j], tape.fell[j], tape.gravity)
+            since[tape.body[j]], falls[tape.body[j]] = tape.time[e], tape.falls[j]
         low, wide, at = tape.in_ptr[e], tape.in_ptr[e + 1] - tape.in_ptr[e], tape.slope_ptr[e]
         out, tall = tape.out_ptr[e], tape.out_ptr[e + 1] - tape.out_ptr[e]
         for j in range(tall):
@@ -138,4 +148,4 @@ def play_back(tape, adjoints):
                     for p in range(count):
                         adjoints[tape.ins[low + i], p] += slope * given[j, p]
         for j in range(tape.body_ptr[e + 1] - 1, tape.body_ptr[e] - 1, -1):
-            fly_back(adjoints, tape.body[j], tape.flight[j], tape.gravity)
+            fly_back(adjoints, tape.body[j], tape.flight[j], tape.fell[j], tape.gravity)
