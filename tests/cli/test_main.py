@@ -62,6 +62,6 @@ main(["--version"])
 
 
 def test_a_command_ends_well_with_a_run_in_memory_that_only_a_cycle_holds():
-    """Its file must be closed while there is Python: HDF5 calls Python to close it, and later there is none to call."""
+    """Its file must be closed while there is Python: HDF5 calls Python to close it."""
     done = subprocess.run([sys.executable, "-c", LEAVES_A_CYCLE], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.strip()) == (0, f"carom {carom.__version__}"), done.stderr

@@ -253,7 +253,7 @@ def test_normals_are_unit_vectors_from_first_to_second(pair, seeds):
     Where a sharp edge of a mesh crosses a sharp rim, overlap beyond the middle of the rim is missed: the surface
     nearest to such a point is the far side of the rim, and the point counts as one that faces away. The edge was
     0.0095 deep in a cone whose rim has 29 degrees, its deepest sample point 0.0030, and the gap was 0.0048. So the
-    way from meshes is the spacing of their points, from which on contacts are found again.
+    way from meshes is the spacing of their points, beyond which contacts are found again.
     """
     for seed in seeds:
         world, _, after = touching(Throw(pair, seed, True))

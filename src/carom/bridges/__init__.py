@@ -82,7 +82,7 @@ class Bridge(ABC):
 
     def problem(self, horizon: float = 0.0) -> ImpactProblem | None:
         """The impact at this instant: contacts that touch or close within the time `horizon`, of islands in which one
-        of them is an impact. None if there is none."""
+        of them is an impact, or None."""
         return self.detect(horizon)
 
     def impacting(self, pairs: Any, gap: Floats, speed: Floats, horizon: float, links: Any = ()) -> tuple[Any, Any]:

@@ -46,8 +46,8 @@ class Source:
     lower: Annotated[Vector, POINT, "corner of the box in which centers of mass are placed"]
     upper: Annotated[Vector, POINT, "opposite corner; equal to the lower one for a point"]
     rate: Annotated[float | None, POSITIVE, "bodies per unit of time; all that are absent by default"] = None
-    start: Annotated[float, NOT_NEGATIVE, "time from which on it acts"] = 0.0
-    stop: Annotated[float | None, POSITIVE, "time from which on it no longer acts; none by default"] = None
+    start: Annotated[float, NOT_NEGATIVE, "the time at which it begins to act"] = 0.0
+    stop: Annotated[float | None, POSITIVE, "the time at which it stops; by default it never does"] = None
     total: Annotated[int | None, Whole(1), "largest number of appearances; none by default"] = None
     velocity: Annotated[Vector | None, POINT, "of bodies that appear; that of the group by default"] = None
     turned: Annotated[bool, FLAG, "whether bodies appear with random orientations"] = False
@@ -81,8 +81,8 @@ class Sink:
     bodies: Annotated[tuple[str, ...], ListOf(TEXT), "names of groups; all free bodies by default"] = ()
     outside: Annotated[bool, FLAG, "remove bodies outside of the box, not inside"] = False
     impulse: Annotated[float | None, NOT_NEGATIVE, "smallest impulse of an impact that removes"] = None
-    start: Annotated[float, NOT_NEGATIVE, "time from which on it acts"] = 0.0
-    stop: Annotated[float | None, POSITIVE, "time from which on it no longer acts; none by default"] = None
+    start: Annotated[float, NOT_NEGATIVE, "the time at which it begins to act"] = 0.0
+    stop: Annotated[float | None, POSITIVE, "the time at which it stops; by default it never does"] = None
 
     def __post_init__(self) -> None:
         check_fields(self, "sink")

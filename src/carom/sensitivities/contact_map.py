@@ -305,7 +305,7 @@ def hold(z, how, shift, out):
 
     `how` are kind, mode, flags of free bodies, the time for which they are held, whether the contact closes its gap in
     that time, whether it is held from when its gap is zero, and the share of the mean velocity at which they move
-    (`stepping.resting`). Restitution is zero. `shift` is the change of the time from which on they are held, for the
+    (`stepping.resting`). Restitution is zero. `shift` is the change of the time at which their hold begins, for the
     unchanged end; numbers are those for the unchanged time. z is changed.
     """
     kind, mode, free, time, closes, touches, share = how
