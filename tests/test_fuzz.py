@@ -31,6 +31,7 @@ def test_the_slice_of_a_campaign_has_no_failure(name, every, tmp_path):
 
 
 ONCE_FAILED = [
+    ("forgeries", 270505, 1457),  # a forged step of 1e154 in a jointed run: its square overflowed in check
     ("mechanisms", 5, 54),  # steps that held ropes and a spring gained 1.9e-3 of the energy
     ("mechanisms", 5, 48),  # the same under time_of_impact, 2.3e-3
     ("mechanisms", 880177, 185),  # a rope throws a light ball 0.3 per step, with synchronous: overlap of one step

@@ -118,7 +118,8 @@ def _energy_bound(run: Trajectory) -> float:
 
 def jointed_energy_bound(world: World, state: State, step: float) -> float:
     """The share of its energy by which that of a jointed world may oscillate in steps of this length at a state."""
-    return min(OSCILLATION * (step / JOINT_PARTS * fastest_rate(world, state)) ** 2, LARGEST_JOINTED_RISE)
+    angle = min(step / JOINT_PARTS * fastest_rate(world, state), 1.0)  # beyond 1 the largest rise holds anyway
+    return min(OSCILLATION * angle**2, LARGEST_JOINTED_RISE)
 
 
 def energy_rule(run: Trajectory) -> tuple[str, str]:
