@@ -231,7 +231,7 @@ def _round(relaxed, fixed, part, speed, motion, so_far):
         *start, masses, bodies, fixed.radius, fixed.is_round, fixed.boundary, fixed.center, fixed.boundary_velocity,
         numbers.h, True,
     )  # fmt: skip
-    struck = struck_bodies(rows, state, flight, part, e, np.arange(m), pull, True, numbers.margin)
+    struck = struck_bodies(rows, state, flight, part, e, np.arange(m), pull, numbers.margin)
     touched = part
     if len(struck.contacts):
         touched = part.copy()
