@@ -257,7 +257,9 @@ class DriftSafe(Contained):
             result, after = self.resolve(contacts, found, chosen, time, report)
             if not result.normal.any():  # all approach is within the tolerance
                 if not changed and len(struck.contacts) and not self._elastic(impact):
-                    for values, old in zip((rows.val, rows.base, rows.diag), before, strict=True):  # rest from the start
+                    for values, old in zip(
+                        (rows.val, rows.base, rows.diag), before, strict=True
+                    ):  # rest from the start
                         values[struck.contacts] = old
                     impact.__dict__.pop("contacts", None)
                 break
