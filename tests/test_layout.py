@@ -84,7 +84,7 @@ ALLOWED = {
     },
     "__main__": {"cli"},
     # The package itself: it names the public objects, never the command line.
-    "": _STUDY | {"resuming", "sensitivities", "sweeps", "testing", "exporting"},
+    "": _STUDY | {"draw", "resuming", "sensitivities", "sweeps", "testing", "exporting"},
 }
 
 

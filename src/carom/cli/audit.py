@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -19,7 +16,6 @@ from .console import as_json, number, out, remarks
 
 if TYPE_CHECKING:
     from ..analysis.audit import AuditReport, AuditRow
-    from ..analysis.audit import Progress as Callback
     from ..analysis.spread import Spread
 
 
@@ -60,12 +56,20 @@ def audit(
     from ..analysis.desiderata import ORDER
     from ..problem.problem import ImpactProblem
     from .compiling import compile_notice
+    from .progress import display
 
     names = None if laws is None else law_names(laws)
     count = len(chosen_laws(names))
     problem = None if file is None else ImpactProblem.load(file)
     steps = count * len(ORDER if problem is None else PROBLEM_DESIDERATA)
-    with compile_notice(), _bar(steps) as callback:
+    with compile_notice(), display("audit", quiet=not remarks().is_terminal) as show_progress:
+        done = 0
+
+        def callback(law: str, desideratum: str) -> None:
+            nonlocal done
+            show_progress(done / steps, f"{law} {desideratum}", f"{done} of {steps}")
+            done += 1
+
         report = measured(problem, names, callback)
     if json:
         print(as_json(report.to_dict()))
@@ -73,23 +77,6 @@ def audit(
         print(_csv(report), end="")
     else:
         show(out(), report, rows)
-
-
-@contextmanager
-def _bar(steps: int) -> Iterator[Callback]:
-    """A progress bar on stderr, removed at the end; none if stderr is not a terminal."""
-    console = remarks()
-    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("audit", total=steps)
-        started = False
-
-        def callback(law: str, desideratum: str) -> None:
-            nonlocal started
-            progress.update(task, description=f"{law} {desideratum}", advance=int(started))
-            started = True
-
-        yield callback
 
 
 def _csv(report: AuditReport) -> str:
