@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import law_names
-from .console import as_json, number, out, remarks
+from .console import as_json, out, remarks
+from .tables import bare_table, brief, number
 
 if TYPE_CHECKING:
     from ..analysis.audit import AuditReport, AuditRow
@@ -126,11 +128,11 @@ def _show_problem(console: Console, report: AuditReport, rows: int) -> None:
 
 
 def _laws(report: AuditReport) -> str:
-    return f"{len(report.laws)} law{'s' if len(report.laws) > 1 else ''}"
+    return counted(len(report.laws), "law")
 
 
 def _table(report: AuditReport) -> Table:
-    table = Table(header_style="bold", box=None, padding=(0, 1))
+    table = bare_table()
     table.add_column("law", no_wrap=True)
     for name in report.desiderata:
         table.add_column(name, justify="right", no_wrap=True)
@@ -145,22 +147,13 @@ def _cell(row: AuditRow, whole: bool) -> Text:
     mark = "✓" if row.passed else "✗"
     surprise = "!" if (row.claimed and not row.passed) or (whole and not row.agrees_with_claim) else ""
     style = "green" if row.passed else "bold red"
-    return Text(f"{mark}{surprise} {_short(row.worst)}", style=style)
-
-
-def _short(value: float) -> str:
-    """Two digits; numbers from 1e-3 to 1e3 without an exponent."""
-    if value == 0:
-        return "0"
-    if value != value or abs(value) == float("inf"):
-        return "inf"
-    return f"{value:.2g}" if 1e-3 <= abs(value) < 1e3 else f"{value:.0e}"
+    return Text(f"{mark}{surprise} {brief(row.worst)}", style=style)
 
 
 def _show_spread(console: Console, spread: Spread, rows: int) -> None:
     by_contact, by_body = spread.by_contact, spread.by_body
     console.print("[bold]Spread[/]: separation speed after the impact per contact, the largest spread first")
-    table = Table(header_style="bold", box=None, padding=(0, 1))
+    table = bare_table()
     wide = console.width >= 34 + 9 * len(spread.laws)
     table.add_column("contact", justify="right")
     table.add_column("spread", justify="right", style="bold")

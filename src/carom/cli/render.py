@@ -10,10 +10,11 @@ import typer
 from ..draw.settings import PictureSettings
 from ..errors import ProblemError
 from ..settings import settings_of
+from ..shown import counted
 from .arguments import LAW_HELP, SET, settings_options
 from .console import out, remarks
 from .source import FILES, law_of, load
-from .tables import count_text, size_text
+from .tables import size_text
 
 if TYPE_CHECKING:
     from ..draw.films import Made
@@ -83,7 +84,5 @@ def _report(run: Trajectory, made: Made) -> None:
         size = f"{made.pictures:,} pictures, {made.seconds:.1f} s, {size}"
     remarks().print(f"{run.name}, law {run.law}: {size}", markup=False, soft_wrap=True)
     if made.outside:
-        text = (
-            f"{made.outside:,} of {count_text(run.count, 'body', 'bodies')} outside the picture; --camera all shows all"
-        )
+        text = f"{made.outside:,} of {counted(run.count, 'body', 'bodies')} outside the picture; --camera all shows all"
         remarks().print(text, markup=False, soft_wrap=True)

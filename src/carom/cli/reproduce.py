@@ -15,6 +15,7 @@ from .arguments import JSON, Formats, check_folder, formats_of
 from .console import as_json, out, remarks
 from .errors import INTERRUPTED
 from .progress import clock, compile_notice_beside_bar, display, interrupts_as_such
+from .tables import add_numbers, ruled_table
 
 if TYPE_CHECKING:
     from ..reproduce import Entry, Evidence
@@ -100,8 +101,7 @@ def _list(entries: dict[str, Entry], json: bool) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("key", style="bold cyan", no_wrap=True)
     table.add_column("figure or table")
-    for scale in ("small", "paper"):
-        table.add_column(scale, justify="right", no_wrap=True)
+    add_numbers(table, "small", "paper")
     for entry in entries.values():
         table.add_row(entry.key, entry.title, *map(_duration, entry.seconds))
     console = out()
@@ -203,13 +203,10 @@ class _Session:
 
 
 def _show(key: str, evidence: Evidence) -> None:
-    from rich import box
-    from rich.table import Table
-
     from ..reproduce.report import COLUMNS, cells
 
     console = out()
-    table = Table(box=box.SIMPLE_HEAD, title=key, title_justify="left", pad_edge=False)
+    table = ruled_table(key)
     texts = [cells(row) for row in evidence.rows]
     used = [k for k in range(len(COLUMNS)) if any(row[k] for row in texts)]
     for k in used:

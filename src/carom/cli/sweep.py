@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import ALL, Formats, formats_of, names_a_figure, whole_number
 from .console import as_json, out, remarks
 
@@ -78,11 +79,11 @@ def run(
 
 def _show(found: Results, seconds: float) -> None:
     from ..sweeps.store import TABLE
-    from .tables import count_text, duration_text, show_pairs
+    from .tables import duration_text, show_pairs
 
     failed = found.failed
     spent = sum(row["seconds"] or 0.0 for row in found.rows)
-    state = f"{count_text(len(found.done), 'run')} done"
+    state = f"{counted(len(found.done), 'run')} done"
     if failed:
         state += f", [bold red]{len(failed):,} failed[/]"
     rows = [("runs", state), ("varied", ", ".join(found.varied) or "seeds only")]
