@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .checks import scalar
 from .errors import ProblemError
-from .scene.checks import scalar
 from .scene.model import Scene
 from .settings import WHOLE_STEP, step_count
 from .simulation import Callbacks, Engine, OnImpact, OnStep, Tell, run_engine, simulate

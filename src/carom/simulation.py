@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from .changing import Change, ChangingEngine
+from .checks import scalar
 from .errors import ProblemError, StopRun
 from .kernels import compile_seconds
 from .laws import Law
-from .scene.checks import scalar
 from .scene.file import load_scene
 from .scene.model import Scene
 from .settings import MOST_STEPS, RUN_SETTINGS, RunSettings, Settings, StepSettings, keywords_of, step_count

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import (
     INTEGRATOR,
     LAW_HELP,
@@ -22,7 +23,17 @@ from .arguments import (
     told,
 )
 from .console import as_json, out, remarks
-from .tables import small_text
+from .tables import (
+    contents_text,
+    events_text,
+    law_text,
+    outcomes_text,
+    show_pairs,
+    size_text,
+    small_text,
+    tolerance_text,
+    took_text,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -240,20 +251,8 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     """Prints the facts of `analysis.statistics.run_summary`."""
     from rich.markup import escape
 
-    from .tables import (
-        contents_text,
-        count_text,
-        events_text,
-        law_text,
-        outcomes_text,
-        show_pairs,
-        size_text,
-        tolerance_text,
-        took_text,
-    )
-
     s = facts["settings"]
-    contents = contents_text(count_text(facts["bodies"], "body", "bodies"), facts["boundaries"])
+    contents = contents_text(counted(facts["bodies"], "body", "bodies"), facts["boundaries"])
     rotations = f", rotations by {facts['integrator']}" if facts.get("integrator") else ""
     rows = [
         ("scene", f"[cyan]{escape(facts['scene'])}[/]: {contents}"),
@@ -270,7 +269,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         ("overlap", _overlap(facts)),
     ]
     if facts["cut"]:
-        rows.append(("cut", f"{count_text(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
+        rows.append(("cut", f"{counted(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
     if facts["recorded_impulses"]:
         rows.append(("impulses", f"recorded {facts['recorded_impulses']}"))
     rows.append(("events", events_text(facts["events"])))
