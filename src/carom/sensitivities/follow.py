@@ -15,11 +15,11 @@ from ..solvers.rows import Floats
 from ..stepping.report import STATUSES, StageImpulses, StepReport
 from ..stepwise import Simulation
 from ..world import State
-from .contact_map import BODY, FEATURE, V, geometry_map
+from .contact_map import BODY, FEATURE, FRICTION, V, geometry_map
 from .held_steps import Motion, Rule, held_steps
 from .holds import HeldSeveral, Holding, Start, ended, held_single
 from .impacts import SAME_INSTANT, Several, Struck
-from .model import PLACED, Model, placing
+from .model import PLACED, RECORD, Model, placing
 from .search import Cast, Found, approach, find_contact, put_actor
 from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single
 from .tape import Event, Tape
@@ -130,6 +130,7 @@ class Follower:
         self.step = self.sim.time_step
         self.begun = self.sim.state.time
         self.struck_at = np.full(m.actors, -np.inf)  # time of the last impact of each actor
+        self.released_at = np.full(m.actors, -np.inf)  # time of the last contact that ended a hold of each actor
 
     # ---- one step
 
@@ -180,10 +181,11 @@ class Follower:
         """The events of contacts that the law was given together, at a time of the stepper."""
         events: list[Event] = []
         struck = [self._struck(island, step, time) for island in _islands(contacts, self.model)]
-        for one in sorted(struck, key=lambda s: s.time):
+        for one, beside in sorted(struck, key=lambda s: s[0].time):
             events += self._place(one, step)
             events.append(self._resolve(one))
             self.impacts += 1
+            self._note_beside(one, beside)
         return events
 
     def _follow_singles(self, given: Given, first: int, step: Step, events: list[Event]) -> int:
@@ -204,8 +206,8 @@ class Follower:
                 self.struck_at[actor] = found.time[i]
                 self.path.append((float(found.time[i]), actor, found.values[i, 12 * side : 12 * side + 12], True))
 
-    def _struck(self, island: list[Contact], step: Step, given: float) -> Struck:
-        """The contacts of an island at their time, which contacts at rest do not set."""
+    def _struck(self, island: list[Contact], step: Step, given: float) -> tuple[Struck, list[Contact]]:
+        """The contacts of an island at their time, which contacts at rest do not set; and those that took no part."""
         cast, length = self.cast, self.sim.world.length_scale
         for contact in island:
             for actor in contact.pair:
@@ -213,6 +215,7 @@ class Follower:
                     self._put(actor, step.start)
         largest = max(abs(c.normal) for c in island)
         pushed = [c for c in island if abs(c.normal) > PUSHED * largest]
+        beside = [c for c in island if abs(c.normal) <= PUSHED * largest] if len(pushed) == 1 else []
         island = pushed if len(pushed) == 1 else island
         pairs, timed = [], self.timed and not self._rests(island, given)
         for c in island:
@@ -233,7 +236,26 @@ class Follower:
         time = self._time(found) if timed else max(f.time for f in found)
         sign = np.array([1.0 if f.ball == c.pair[0] else -1.0 for c, f in pairs])
         impulse = sign[:, None] * np.array([c.impulse for c in island])
-        return Struck(time, found, np.array([c.normal for c in island]), impulse, timed)
+        return Struck(time, found, np.array([c.normal for c in island]), impulse, timed), beside
+
+    def _note_beside(self, struck: Struck, beside: list[Contact]) -> None:
+        """The kink of contacts that touch, and at rest get no impulse: friction of the impact may press them or not."""
+        cast, length, time = self.cast, self.sim.world.length_scale, struck.time
+        slow = SLOW * self.step * float(np.linalg.norm(cast.gravity))
+        if (
+            not beside
+            or not contact_numbers(self.model.layout, cast, struck.contacts[0][:4], time, self.vector)[FRICTION]
+        ):
+            return
+        for c in beside:
+            found = Found(*find_contact(cast, c.pair, c.hint, length, (time, time), False))
+            if found.ball_feature < 0:
+                continue
+            z = contact_numbers(self.model.layout, cast, found[:4], time, self.vector)
+            gap, rate = approach(z, cast.kind[found.other_feature])
+            if abs(gap) <= TOUCHING * length and abs(rate) <= slow:
+                self.kinks.append((time, "a contact at rest is about to push"))
+                return
 
     def _rests(self, island: list[Contact], time: float) -> bool:
         """Whether all contacts of an island touch and do not approach at a time."""
@@ -361,7 +383,8 @@ class Follower:
             impulse = sign[:, None] * np.array([c.impulse for c in island])
             given = Struck(begin, found, np.array([c.normal for c in island]), impulse, False)
             events += self._place(given, step)
-            touches = in_line and early and not struck
+            clock = struck or [a for a in bodies if early and abs(self.released_at[a] - begin) <= same]
+            touches = in_line and early and not clock
             if not in_line and (end < step.end - same or (early and not struck)):
                 raise ProblemError(
                     f"step until time {step.end:g}",
@@ -369,7 +392,7 @@ class Follower:
                     "drift_safe, or a run that ends before, for derivatives of a run in 3D",
                 )
             slow = 0.0 if begin > time + same else speed
-            start = Start(begin, end, struck[0] if struck else -1, touches, not in_line, slow)
+            start = Start(begin, end, clock[0] if clock else -1, touches, not in_line, slow)
             if len(found) == 1:
                 event, held = held_single(self.model, self.cast, given, self.vector, start)
             else:
@@ -405,13 +428,34 @@ class Follower:
             early = held.until < held.end - SAME_END * self.step
             if held.until > time + SAME_END * self.step:
                 continue
-            shift = self._releasing(held, stage, step, events) if early else None
+            # Impacts of other bodies may be at the same time up to rounding, and in earlier stages.
+            if early and stage is not None and held.until >= time - SAME_END * self.step:
+                if not np.isin(stage.given.pair, held.bodies).any():
+                    continue
+            self.held = [other for other in self.held if other is not held]
+            shift = None
+            if early:
+                partner = self._released_with(held, stage)
+                if partner >= 0:  # another body has been released by the same contact: the time is that of its record
+                    held = held._replace(until=float(self.released_at[partner]))
+                    shift = np.array([self.model.record_start + RECORD * partner]), np.ones(1)
+                else:
+                    shift = self._releasing(held, stage, step, events)
+                self.released_at[held.bodies] = held.until
             event, velocity = ended(self.model, self.cast, held, shift)
             events.append(event)
-            self.held.remove(held)
             for k, actor in enumerate(held.bodies):
                 put_actor(self.cast, actor, held.until, self.scratch, 0)
                 self._set(int(actor), held.until, np.concatenate([self.scratch[:V], velocity[k]]))
+
+    def _released_with(self, held: Holding, stage: Stage | None) -> int:
+        """A body that touches those of a hold and has just been released; -1 if there is none."""
+        for a, b in [] if stage is None else stage.given.pair:
+            for own, other in ((a, b), (b, a)):
+                near = abs(self.released_at[other] - held.until) <= SAME_END * self.step
+                if own in held.bodies and other not in held.bodies and near:
+                    return int(other)
+        return -1
 
     def _releasing(
         self, held: Holding, stage: Stage | None, step: Step, events: list[Event]

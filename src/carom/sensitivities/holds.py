@@ -273,15 +273,16 @@ def ended(model: Model, cast: Cast, held: Holding, shift: tuple[Ints, Floats] | 
         ds[columns(numbers)] = gradient
         dpart += ds / long
         dpart[columns(clocks)] -= (held.end - time) / long**2
-        slopes = np.zeros((2 * wide, len(ins)))
+        slopes = np.zeros((2 * wide + k, len(ins)))
         slopes[np.arange(wide), columns(places)] = 1.0
         slopes[:wide] += np.outer((held.moves - new)[:, c].ravel(), ds)
         slopes[wide + np.arange(wide), columns(moves)] = part
         slopes[wide + np.arange(wide), columns(before)] = 1.0 - part
-        slopes[wide:] += np.outer((held.moves - held.before)[:, c].ravel(), dpart)
+        slopes[wide : 2 * wide] += np.outer((held.moves - held.before)[:, c].ravel(), dpart)
         pull = np.zeros((k, 6))
         pull[:, :3] = cast.gravity
-        slopes[wide:] -= np.outer(pull[:, c].ravel(), ds)
-        outs = np.concatenate([places, moves])
+        slopes[wide : 2 * wide] -= np.outer(pull[:, c].ravel(), ds)
+        slopes[2 * wide :] = ds  # the record of the time, from which on other contacts may hold the bodies
+        outs = np.concatenate([places, moves, record])
     flights = time - cast.since[held.bodies]
     return Event(time, held.bodies, flights, ins, outs, slopes, (False,) * k), new
