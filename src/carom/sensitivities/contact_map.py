@@ -285,8 +285,8 @@ def geometry_map(z, kind, ins, slopes):
 def closing_speed(z, kind, free, time, later):
     """The speed at which a contact closes its gap until a time from now, as `stepping.resting` has it.
 
-    The gap is that at the end of free motion, and less what free motion closes along the normal of now. `later` (LENGTH,)
-    is overwritten.
+    The gap is that at the end of free motion, and less what free motion closes along the normal of now. `later`
+    (LENGTH,) is overwritten.
     """
     _, nx, ny, nz, px, py, pz = geometry(z, kind)
     vx, vy, vz = relative_velocity(z, px, py, pz)
@@ -306,7 +306,7 @@ def closing_speed(z, kind, free, time, later):
 
 @kernel
 def hold(z, how, shift, out, work):
-    """Bodies that a contact holds from now on: writes `out` (37,), returns the impulse. `work` (LENGTH,) is overwritten.
+    """Bodies that a contact holds from now on: writes `out` (37,) and `work` (LENGTH,), returns the impulse.
 
     `how` are kind, mode, flags of free bodies, the time for which they are held, whether the contact closes its gap in
     that time, whether it is held from when its gap is zero, and the share of the mean velocity at which they move

@@ -48,9 +48,9 @@ class PassedStep(NamedTuple):
 
     def one_by_one(self) -> Iterator[Passed]:
         """Each body at the start and at the end."""
-        for actor, begun, ended in zip(*self.motion):
-            yield self.begin, int(actor), begun, False
-            yield self.end, int(actor), ended, True
+        for actor, first, last in zip(*self.motion):
+            yield self.begin, int(actor), first, False
+            yield self.end, int(actor), last, True
 
 
 def passed(path: list[Passed | PassedStep]) -> Iterator[Passed]:
@@ -429,9 +429,9 @@ class Follower:
             if held.until > time + SAME_END * self.step:
                 continue
             # Impacts of other bodies may be at the same time up to rounding, and in earlier stages.
-            if early and stage is not None and held.until >= time - SAME_END * self.step:
-                if not np.isin(stage.given.pair, held.bodies).any():
-                    continue
+            now = early and stage is not None and held.until >= time - SAME_END * self.step
+            if now and stage is not None and not np.isin(stage.given.pair, held.bodies).any():
+                continue
             self.held = [other for other in self.held if other is not held]
             shift = None
             if early:

@@ -109,7 +109,7 @@ def _at_end(out, time, share):
 
 @kernel
 def held_steps(layout, cast, vector, given, alone, rule):
-    """The tape of the contacts `given` that are marked in `alone` (m,), each of which holds its bodies for a whole step.
+    """The tape of the contacts `given` that are marked in `alone` (m,), each of which holds its bodies for a step.
 
     Also returns the motion of the bodies, and the number of contacts that were found; the tape is of no use unless
     that is all of them. Actors of `cast` get their numbers at the end.
