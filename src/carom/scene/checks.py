@@ -301,7 +301,7 @@ class VectorOf(Check):
         good = isinstance(value, list) and len(value) in ((2, 3) if d is None else (d,)) and all(map(is_number, value))
         if not good or (self.positive and min(value) < SMALLEST_NUMBER):
             raise refuse(self.text or COUNTS[d], value)
-        if self.nonzero and not any(value):
+        if self.nonzero and not max(map(abs, value)) >= SMALLEST_NUMBER:
             raise refuse(self.words(where), value)
         return tuple(float(v) for v in value)
 

@@ -21,6 +21,7 @@ import numpy as np
 from ..geometry import figures
 from ..geometry.shapes import ShapeList
 from ..scene.boundaries import Plane
+from ..scene.joints import Hinge
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
 from ..scene.parts import placed_shapes
@@ -77,11 +78,13 @@ def rube_goldberg(
 
 
 def machine(groups: Sequence[Bodies], friction: float = 0.5) -> Scene:
-    """Some devices of the machine on the ground, with its materials and settings."""
+    """Some devices of the machine on the ground, with its materials and settings; a seesaw turns about its axle."""
+    seesaws = [group.name for group in groups if group.name == "seesaw"]
     return Scene(
         name="rube_goldberg",
         bodies=groups,
         boundaries=[Plane(material="wood")],
+        joints=[Hinge(("world", name), AXLE, (1.0, 0.0, 0.0), name="axle") for name in seesaws],
         materials={
             "ball": Material(0.95, 0.4, 8.0, rolling_friction=3e-4),
             "wood": Material(0.0, friction, 1.0, rolling_friction=3e-4),
@@ -223,13 +226,12 @@ def seesaw_shape() -> Compound:
 
 
 def seesaw() -> list[Bodies]:
-    """A seesaw at rest with its gate down, the bearings of its axle, and a stop on either side."""
+    """A seesaw at rest with its gate down, posts at the ends of its axle, and a stop on either side.
+
+    The axle is a hinge (see `machine`), and touches no post.
+    """
     x, y, z = AXLE
-    bottom = z - np.sqrt(2.0) * AXLE_RADIUS  # of the bearings
-    parts = []
-    for side in (-0.38, 0.38):
-        parts += track(np.array([(x + side - 0.05, y, bottom), (x + side + 0.05, y, bottom)]), 0.08)
-        parts += legs([(x + side, y, bottom - WALL)])
+    parts = [block((x + end - 0.02, y - 0.04, 0.0), (x + end + 0.02, y + 0.04, z + 0.06)) for end in (-0.48, 0.48)]
     for distance, tilt in ((-0.4, TILT), (0.85, -TILT)):
         stop = tilted((0.0, distance, AXLE_RADIUS - 0.03), tilt)
         parts.append(Part(Box((0.3, 0.1, 0.06)), tuple(stop.tolist()), about_x(tilt)))

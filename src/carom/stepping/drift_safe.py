@@ -142,8 +142,10 @@ class DriftSafe(Contained):
         pulled = root[:, 0] > 0.0
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
         self.all_round = bool(world.shapes.round.all())
-        # Whether impacts take place within the step: paths are parabolas.
-        self.timed = world.force is None and world.joints is None
+        # (n,) Whether impacts of a body take place within the step: its path is a parabola.
+        self.timed = np.full(world.count, world.force is None)
+        if world.joints is not None:
+            self.timed &= ~(world.joints.holds(world.count) & world.free)
         # Whether mechanisms at rest are found before rows on the motions that joints allow are made. These rows show
         # contacts that cannot open, which matter where something drives them together.
         self.direct = world.joints is not None and world.steady and not len(world.joints.motors.speed)
@@ -253,7 +255,7 @@ class DriftSafe(Contained):
                 break
             energy = energy if number else whole
             report.rounds += 1
-            struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.timed, self.margin)
+            struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.margin)
             gap = NO_GAPS
             if len(struck.contacts):
                 before = [values[struck.contacts] for values in replaced]
@@ -354,7 +356,7 @@ class DriftSafe(Contained):
         end = self._separated(start, end, found, impact, ahead.h, report)
         if self.world.joints is None:
             return end
-        slowed = without_gain(self.world, ahead.start, ahead.end, end)
+        slowed = without_gain(self.world, start, ahead.end, end)
         report.note_correction(self.world, end, slowed)
         return slowed
 
@@ -418,7 +420,7 @@ class DriftSafe(Contained):
         for _ in range(COMMON_TIMES):
             if impacts is None or held is None or not interval.time.any():
                 break
-            if not hold_together(impact.rows, held, interval, impacts.approach.row_time):
+            if not hold_together(impact.rows, held, interval, impacts.approach.row_time, self.timed):
                 break
             found, interval = self._since_impacts(impacts, impact, interval, found)
             report.warm_start = warm

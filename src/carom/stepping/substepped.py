@@ -173,7 +173,7 @@ class Substepped(DriftSafe):
         some = ahead._replace(found=part, speeds=np.ascontiguousarray(speeds.T))
         state, flight, table = _approach(some, impact), self._flight(some, impact), part.table
         report.rounds += 1
-        struck = struck_bodies(rows, state, flight, table, e, whole, pull, self.timed, self.margin)
+        struck = struck_bodies(rows, state, flight, table, e, whole, pull, self.margin)
         if len(struck.contacts):
             part, _ = self._at_impact(part, impact, state, flight, struck, table)
         contacts = impact.subset(whole, struck.velocity)

@@ -45,7 +45,7 @@ class Flight(NamedTuple):
     center: Floats  # (w, D) of these
     boundary_velocity: Floats  # (w, 3 or 6)
     h: float
-    exact: bool  # whether impacts take place within the step, so that paths are known
+    timed: np.ndarray  # (N,) bodies whose impacts take place within the step: no joint or force bends their paths
 
 
 # ---- where bodies are
@@ -116,6 +116,12 @@ class Course(NamedTuple):
 def course_of(table, body, i):
     """Who meets in contact i."""
     return Course(int(table[i, FIRST]), int(table[i, SECOND]), body[i, 0], body[i, 1])
+
+
+@kernel(inline="always")
+def is_timed(flight, who):
+    """Whether the impact of a contact may take place within the step: the paths of its bodies are known."""
+    return flight.timed[who.first] and (who.second < 0 or flight.timed[who.second])
 
 
 @kernel(inline="always")
