@@ -60,9 +60,10 @@ class Start:
 
 BEFORE, AFTER = ("duration", "step", "stepper", "tolerance", "active_set"), ("frame_rate", "impulses", "events")
 MODELS = ("restitution_model", "friction_model")
+OF_RESUMED = ("duration", "threads", "seconds")  # settings that a resumed run takes
 
 
-@settings_options(("threads",), after="at")
+@settings_options(("threads", "seconds"), after="at")
 @settings_options((*AFTER, *MODELS), after="integrator")
 @settings_options(BEFORE, after="parameter")
 def run(
@@ -107,7 +108,7 @@ def run(
             "--output": output,
             "--from": source_run,
         }
-        fixed = {name: value for name, value in settings.items() if name not in ("duration", "threads")}
+        fixed = {name: value for name, value in settings.items() if name not in OF_RESUMED}
         given |= {f"--{name.replace('_', '-')}": value for name, value in fixed.items()} | {"--overwrite": overwrite}
         _resume(resume, [name for name, value in given.items() if value], settings, display)
         return
@@ -185,7 +186,7 @@ def _resume(path: Path, given: list[str], settings: dict[str, Any], display: Dis
         title, after = f"{before.name}, {before.law}", before.last.step
 
     def work(tell: Any) -> Trajectory:
-        return resume(path, duration=settings["duration"], threads=settings["threads"], progress=tell)
+        return resume(path, progress=tell, **{name: settings[name] for name in OF_RESUMED})
 
     _carry_out(work, title, path, display, after)
 
@@ -210,6 +211,8 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
         from ..analysis.statistics import run_summary
         from .check import checks_as_dict, show_verdict
 
+        if not done.finished:
+            _say_how_to_continue(path, False)
         with done as trajectory:
             facts = run_summary(trajectory, time.perf_counter() - began, after)
             checks = check_run(trajectory) if display.json or not display.quiet else []
