@@ -306,9 +306,9 @@ def rough_box_differences(count: int) -> np.ndarray:
 
 
 def rough_box_table(differences: np.ndarray) -> str:
-    """The rows of the table in docs/laws/etm.md: seed of the box, sizes, and the differences of the box."""
+    """The table in docs/laws/etm.md: seed of the box, sizes, and the differences of the box."""
     lines = [
-        "| seed | half sizes | same increments | those of each contact | default against eq. 62 | printed: the two kinds |",
+        "| seed | half sizes | same increments | of each contact | default against eq. 62 | printed: both kinds |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for seed, row in enumerate(differences.T):
