@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import (
     INTEGRATOR,
     LAW_HELP,
@@ -22,7 +23,17 @@ from .arguments import (
     told,
 )
 from .console import as_json, out, remarks
-from .tables import small_text
+from .tables import (
+    contents_text,
+    events_text,
+    law_text,
+    outcomes_text,
+    show_pairs,
+    size_text,
+    small_text,
+    tolerance_text,
+    took_text,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,9 +60,10 @@ class Start:
 
 BEFORE, AFTER = ("duration", "step", "stepper", "tolerance", "active_set"), ("frame_rate", "impulses", "events")
 MODELS = ("restitution_model", "friction_model")
+OF_RESUMED = ("duration", "threads", "seconds")  # settings that a resumed run takes
 
 
-@settings_options(("threads",), after="at")
+@settings_options(("threads", "seconds"), after="at")
 @settings_options((*AFTER, *MODELS), after="integrator")
 @settings_options(BEFORE, after="parameter")
 def run(
@@ -96,7 +108,7 @@ def run(
             "--output": output,
             "--from": source_run,
         }
-        fixed = {name: value for name, value in settings.items() if name not in ("duration", "threads")}
+        fixed = {name: value for name, value in settings.items() if name not in OF_RESUMED}
         given |= {f"--{name.replace('_', '-')}": value for name, value in fixed.items()} | {"--overwrite": overwrite}
         _resume(resume, [name for name, value in given.items() if value], settings, display)
         return
@@ -174,7 +186,7 @@ def _resume(path: Path, given: list[str], settings: dict[str, Any], display: Dis
         title, after = f"{before.name}, {before.law}", before.last.step
 
     def work(tell: Any) -> Trajectory:
-        return resume(path, duration=settings["duration"], threads=settings["threads"], progress=tell)
+        return resume(path, progress=tell, **{name: settings[name] for name in OF_RESUMED})
 
     _carry_out(work, title, path, display, after)
 
@@ -199,6 +211,8 @@ def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, displa
         from ..analysis.statistics import run_summary
         from .check import checks_as_dict, show_verdict
 
+        if not done.finished:
+            _say_how_to_continue(path, False)
         with done as trajectory:
             facts = run_summary(trajectory, time.perf_counter() - began, after)
             checks = check_run(trajectory) if display.json or not display.quiet else []
@@ -240,20 +254,8 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     """Prints the facts of `analysis.statistics.run_summary`."""
     from rich.markup import escape
 
-    from .tables import (
-        contents_text,
-        count_text,
-        events_text,
-        law_text,
-        outcomes_text,
-        show_pairs,
-        size_text,
-        tolerance_text,
-        took_text,
-    )
-
     s = facts["settings"]
-    contents = contents_text(count_text(facts["bodies"], "body", "bodies"), facts["boundaries"])
+    contents = contents_text(counted(facts["bodies"], "body", "bodies"), facts["boundaries"])
     rotations = f", rotations by {facts['integrator']}" if facts.get("integrator") else ""
     rows = [
         ("scene", f"[cyan]{escape(facts['scene'])}[/]: {contents}"),
@@ -270,7 +272,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         ("overlap", _overlap(facts)),
     ]
     if facts["cut"]:
-        rows.append(("cut", f"{count_text(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
+        rows.append(("cut", f"{counted(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
     if facts["recorded_impulses"]:
         rows.append(("impulses", f"recorded {facts['recorded_impulses']}"))
     rows.append(("events", events_text(facts["events"])))

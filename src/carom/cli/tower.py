@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,6 @@ from ..settings import CollapseSettings, settings_of
 from .arguments import number_option, settings_options, whole_number
 from .console import as_json, out, remarks
 from .errors import INTERRUPTED
-from .progress import EVERY
 
 if TYPE_CHECKING:
     from ..towers import Tower
@@ -278,10 +275,15 @@ def overhang(
         _check_toml(output, "--output", overwrite)
     from ..towers.overhang import largest_overhang
     from .compiling import compile_notice
+    from .progress import display
     from .tower_tables import overhang_facts, show_overhang
 
     began = time.perf_counter()
-    with compile_notice(), _overhang_bar(f"overhang of {n}", quiet) as tell:
+    with compile_notice(), display(f"overhang of {n}", quiet) as show:
+
+        def tell(done: int, total: int, best: float) -> None:
+            show(done / max(total, 1), f"best {best:.5f}", "")
+
         found = largest_overhang(n, seconds=seconds, progress=tell)
     if output is not None:
         found.tower.save(output, overwrite=overwrite)
@@ -298,35 +300,6 @@ def overhang(
     if not found.finished:
         _remark("interrupted: this is the best stack so far")
         raise typer.Exit(INTERRUPTED)
-
-
-@contextmanager
-def _overhang_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int, float], None] | None]:
-    """The largest overhang so far: beside a progress bar in a terminal, else a line now and then."""
-    if quiet:
-        yield None
-        return
-    if not remarks().is_terminal:
-        yield _overhang_lines(title)
-        return
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TextColumn("best {task.fields[best]:.5f}"))
-    with Progress(*columns, console=remarks(), transient=True) as bar:
-        task = bar.add_task(title, total=1.0, best=0.0)
-        yield lambda done, total, best: bar.update(task, completed=done / max(total, 1), best=best)
-
-
-def _overhang_lines(title: str) -> Callable[[int, int, float], None]:
-    last = time.perf_counter()
-
-    def tell(done: int, total: int, best: float) -> None:
-        nonlocal last
-        if time.perf_counter() - last >= EVERY and done < total:
-            last = time.perf_counter()
-            _remark(f"{title}: {100 * done // total} %, best {best:.5f}")
-
-    return tell
 
 
 @tower.command(epilog="Example: carom tower new mine.toml")

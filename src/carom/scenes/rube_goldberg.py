@@ -14,6 +14,7 @@ Seen from above, x to the right and y to the back:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from ..scene.motion import FIXED
 from ..scene.parts import placed_shapes
 from ..scene.shapes import Box, Compound, Cylinder, Hull, Part, Quaternion, Solid, Sphere
 from ..solvers.rows import Floats
-from . import checks
+from .parameters import Count, between, declared
 from .stacks import GRAVITY, card_poses
 
 RADIUS = 0.15  # of all balls
@@ -53,8 +54,13 @@ LAST = 0.18  # height of its end
 _MEASURED = ShapeList()  # shapes whose mass properties are known; hundreds of pieces of track would be measured again
 
 
-@checks.recorded
-def rube_goldberg(*, height: float = 0.9, pillars: int = 8, friction: float = 0.5) -> Scene:
+@declared
+def rube_goldberg(
+    *,
+    height: Annotated[float, between(0.7, 1.0)] = 0.9,
+    pillars: Count = 8,
+    friction: Annotated[float, between(0.3, 0.8)] = 0.5,
+) -> Scene:
     """Eight devices, each triggered by the one before it, from the first ball to the last pillar (Zhang 2015, fig. 11).
 
     A ball rolls down a spiral track and hits three balls on a straight track. The last of them flies into a card house,
@@ -64,12 +70,11 @@ def rube_goldberg(*, height: float = 0.9, pillars: int = 8, friction: float = 0.
 
     height: of the first spiral. pillars: their number. friction: coefficient of tracks, tables and other wood.
     """
-    height = checks.between("height", height, 0.7, 1.0)
     devices = [first_spiral(height), cradle(), house(), dominoes(), seesaw(), billiards(), second_spiral()]
-    devices.append(row_of_pillars(checks.whole("pillars", pillars, 1)))
+    devices.append(row_of_pillars(pillars))
     groups = [group for device in devices for group in device]
     groups.sort(key=lambda group: group.motion is not None)  # in legends what moves comes first
-    return machine(groups, checks.between("friction", friction, 0.3, 0.8))
+    return machine(groups, friction)
 
 
 def machine(groups: Sequence[Bodies], friction: float = 0.5) -> Scene:

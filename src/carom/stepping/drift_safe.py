@@ -32,7 +32,7 @@ from ..kernels import lean
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
 from ..solvers.contact import Accuracy
-from ..solvers.rows import FRICTION, Floats
+from ..solvers.rows import FRICTION, Floats, Ints
 from ..world import State, World
 from .impact_stage import (
     Approach,
@@ -42,7 +42,7 @@ from .impact_stage import (
     displace,
     fast_contacts,
     held_bodies,
-    struck_bodies,
+    strike,
 )
 from .integrator import accelerations, displaced, prescribed
 from .jointed import fallen, held_jointed, still, without_gain
@@ -63,9 +63,8 @@ from .resting import (
     state_problem,
 )
 from .stepper import APPROACH_NOISE, Contained
-from .touch import Flight, Struck, put_touching
+from .touch import Flight, Struck
 
-NO_GAPS = np.empty(0)
 # Lengths relative to the length scale of the world.
 RESTING_MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
 FINEST_OVERLAP = 1e-4  # overlap at the end of a step that is left alone, also if the tolerance is smaller
@@ -243,7 +242,6 @@ class DriftSafe(Contained):
         found, changed, energy = ahead.found, False, 0.0
         approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
         rows, e, table = impact.rows, impact.restitution, ahead.found.table
-        replaced = rows.val, rows.base, rows.diag  # by the geometry of an impact
         none, chosen = (0.0, 0.0), NO_BODIES
         for number in range(MOST_APPLICATIONS):
             # What the last application of the law may have left; contacts without dissipation must not lose more.
@@ -255,18 +253,14 @@ class DriftSafe(Contained):
                 break
             energy = energy if number else whole
             report.rounds += 1
-            struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.margin)
-            gap = NO_GAPS
-            if len(struck.contacts):
-                before = [values[struck.contacts] for values in replaced]
-                found, gap = self._at_impact(found, impact, approach, flight, struck, table)
+            found, struck, gap, before = self._strike(found, impact, approach, flight, chosen, table)
             contacts = impact.subset(chosen, struck.velocity)
             time = ahead.start.time + contact_times(rows.body, struck.time, chosen)
             result, after = self.resolve(contacts, found, chosen, time, report)
             if not result.normal.any():  # all approach is within the tolerance
                 if not changed and len(struck.contacts) and not self._elastic(impact):
-                    for values, old in zip(replaced, before, strict=True):  # rest begins at the start
-                        values[struck.contacts] = old
+                    again = struck.contacts  # rest begins at the start
+                    rows.val[again, :2], rows.base[again], rows.diag[again] = before
                     impact.__dict__.pop("contacts", None)
                 break
             change_velocity(rows, approach, flight, struck, after, table, gap, pull)
@@ -283,18 +277,22 @@ class DriftSafe(Contained):
         state = (start.position, turn, start.velocity, world.masses, bodies, shapes.radius, shapes.round)
         return Flight(*state, table, walls.center, walls.velocity, ahead.h, self.timed)
 
-    def _at_impact(
-        self, found: ContactSet, impact: Assembly, approach: Approach, flight: Flight, struck: Struck, start: Floats
-    ) -> tuple[ContactSet, Floats]:
-        """The contacts `found` with those of an impact as they are at its time, and their gaps (k,) then.
+    def _strike(
+        self, found: ContactSet, impact: Assembly, approach: Approach, flight: Flight, chosen: Ints, start: Floats
+    ) -> tuple[ContactSet, Struck, Floats, tuple[Floats, Floats, Floats]]:
+        """The contacts `found` with those of an impact as they are at its time, and the bodies that it strikes.
 
-        Replaces the rows of these contacts. `start` is the table of the contacts as they are at the start of the step.
+        Replaces the rows of these contacts: a copy of all rows per round would cost more than the law. Their gaps (k,)
+        and the numbers of their rows before follow. `start` is the table of the contacts as they are at the start.
         """
-        found = ContactSet(found.table.copy(), found.dimension)
-        # The rows are replaced in place: a copy of all rows per round would cost more than the law.
-        gap = put_touching(self.coordinates, flight, approach, struck, impact.rows, start, found.table)
-        impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
-        return found, gap
+        pull, how = self.pull[impact.taking_part], (impact.restitution, chosen, self.margin)
+        struck, table, gap, before = strike(
+            self.coordinates, impact.rows, approach, flight, start, found.table, how, pull
+        )
+        if len(gap):
+            found = ContactSet(table, found.dimension)
+            impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
+        return found, struck, gap, before
 
     def _after_impacts(
         self, ahead: Ahead, impact: Assembly, impacts: Impacts, report: StepReport

@@ -183,6 +183,23 @@ def fast_contacts(rows, approach, restitution, h, touch, left):
 
 
 @kernel
+def strike(axes, rows, approach, flight, start, table, impact, pull):
+    """The bodies when an impact strikes them (`Struck`), and the geometry of its contacts then.
+
+    `start` is the table of the contacts at the start of the step, `table` the one that earlier impacts of the step have
+    left, `impact` what `struck_bodies` needs. Follow: the table with the contacts `Struck.contacts` replaced, which is
+    the one given if there are none; their gaps (k,); the numbers of their rows before, as `put_touching` returns them.
+    One kernel: the call from Python of one with that many arrays takes as long as the geometry of sixty contacts.
+    """
+    restitution, chosen, near = impact
+    struck = struck_bodies(rows, approach, flight, start, restitution, chosen, pull, near)
+    if len(struck.contacts):
+        table = table.copy()
+    gap, before = put_touching(axes, flight, approach, struck, rows, start, table)
+    return struck, table, gap, before
+
+
+@kernel
 def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, near):
     """The bodies at the times at which the impact of the contacts `chosen` strikes them (`Struck`).
 

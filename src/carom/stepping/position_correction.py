@@ -34,8 +34,10 @@ from .jointed import restored
 
 OVERLAP_SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
 SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
-EXACT_SHARE = 1e-8  # of OVERLAP_SLOP, to which few contacts are solved; ...
-COARSE_ERROR = 0.25  # ... of the deepest overlap, to which many are
+# Few contacts are solved to this share of OVERLAP_SLOP, or to one of the deepest overlap if that is larger: more exact
+# answers of a pile of 100 spheres take Newton steps after the sweeps.
+EXACT_SHARE, FINE_ERROR = 1e-8, 1e-3
+COARSE_ERROR = 0.25  # of the deepest overlap, to which many contacts are solved
 # Bound on the multiplications per contact: about 20 times what a solution takes. Jammed bodies have none.
 CONTACT_WORK = 1e5
 NEAR_GAP = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
@@ -85,7 +87,7 @@ def without_overlap(
         return end, 0.0
     apart = Rows(rows.body, rows.val, plan.base, np.zeros(rows.bound.shape), *rows[4:])  # without friction
     still, none = np.zeros(impact.velocity.shape), np.zeros(rows.base.shape)
-    tolerance = COARSE_ERROR * deepest if many else EXACT_SHARE * slop
+    tolerance = COARSE_ERROR * deepest if many else max(EXACT_SHARE * slop, FINE_ERROR * deepest)
     accuracy = Accuracy(tolerance, fine_work=0.0, newton_work=CONTACT_WORK * len(near))
     answer = solve_contact(apart, near, still, none, accuracy)
     bodies = NO_BODIES if impact.bodies is None else impact.bodies

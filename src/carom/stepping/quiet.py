@@ -39,6 +39,7 @@ from .position_correction import (
     COARSE_ERROR,
     CONTACT_WORK,
     EXACT_SHARE,
+    FINE_ERROR,
     LOOSE_OVERLAP,
     NEAR_GAP,
     OVERLAP_SLOP,
@@ -821,7 +822,7 @@ def _remove_overlap(lay, fixed, table, rows, bodies, contacts, moments, deepest)
         return False
     apart = Problem(rows.body, rows.val, plan.base, np.zeros_like(rows.bound), np.zeros(m))
     still, none = np.zeros((len(rows.touch_ptr) - 1, after.velocity.shape[1])), np.zeros_like(rows.base)
-    tolerance = COARSE_ERROR * deepest if many else EXACT_SHARE * slop
+    tolerance = COARSE_ERROR * deepest if many else max(EXACT_SHARE * slop, FINE_ERROR * deepest)
     accuracy = Accuracy(tolerance, tolerance, 0.0, 0, CONTACT_WORK * count)
     x, _, solved = _solved(lay, rows, apart, plan.near[:count], still, none, accuracy)
     move = np.zeros_like(after.velocity)

@@ -19,14 +19,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_fields, choice, exact_number, flag, positive_number, shown, text
 from ..errors import ProblemError
 from ..geometry.polygons import convex_polygon
 from ..solvers.rows import Floats
-from .checks import check_fields, choice, exact_number, flag, positive_number, shown, text
 
 MASS_MODELS = ("uniform", "corners")
 SHAPES = {"rectangle": ("x", "y", "width", "height", "angle"), "polygon": ("corners",)}  # with their fields
+MOST_BRICKS = 100_000  # per tower; making more would take minutes
 Point = tuple[Fraction, Fraction]
+
+
+def bricks_in_all(field: str, value: Any, number: int) -> None:
+    """Rejects towers of too many bricks; `field` is the argument responsible for the number."""
+    if number > MOST_BRICKS:
+        raise ProblemError(field, shown(value), f"at most {MOST_BRICKS:,} bricks in all")
 
 
 @dataclass(frozen=True, eq=False)
