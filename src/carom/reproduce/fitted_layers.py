@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.axes import Axes
 
 from ..analysis.granular import CELL, FLAT, Pattern, Sides, height_map, pattern
 from ..draw.encoding import film
@@ -28,6 +29,7 @@ from .evidence import SMITH_FRICTION, ZHANG_FRICTION, Case, Evidence, Row
 from .layers import DIAMETER, FRAMES
 
 CONTAINERS = {"hexagons": (44, 51), "stripes": (40, 40), "squares": (57, 57)}  # width and length in diameters
+LAYERS = tuple((name, law) for name in CONTAINERS for law in ("gr", "qce"))
 PERIODS = {"hexagons": 40.0, "stripes": 35.0, "squares": 40.0}  # lattices find their order after 25 to 35
 JUDGED = 10.0  # plate periods at the end of a run whose frames are classified
 ENOUGH = 0.8  # share of these frames that must show the pattern
@@ -79,30 +81,29 @@ class Judged:
 
 def run(
     case: Case,
-    points: Sequence[str] = tuple(CONTAINERS),
-    laws: Sequence[str] = ("gr", "qce"),
+    layers: Sequence[tuple[str, str]] = LAYERS,
     containers: Mapping[str, tuple[int, int]] = CONTAINERS,
     periods: Mapping[str, float] = PERIODS,
 ) -> Evidence:
     """Smith 2012, figure 12, and Zhang 2015, figure 9, in fitting containers; writes figures, films and .csv."""
     found: dict[tuple[str, str], Judged] = {}
-    for part, (name, law) in case.each([(name, law) for name in points for law in laws]):
+    for part, (name, law) in case.each(layers):
         width, length = containers[name]
         scene = vibrated_layer(pattern=name, width=width, length=length, periods=periods[name])
         layer = part.simulate(
             f"{name}_{law}", scene, law, frame_rate=FRAMES * scene.frame_rate, friction_model=FRICTION[law]
         )
-        found[name, law] = judged(layer, name, periods[name])
-    rows = [row for (name, law), layer in found.items() for row in _rows(name, law, layer, periods[name])]
+        found[name, law] = judged(layer, name)
+    rows = [row for (name, law), layer in found.items() for row in _rows(name, law, layer)]
     files = _figure(case.out, found)
     files += tuple(_film(case.out / f"{name}_{law}.gif", layer) for (name, law), layer in found.items())
     parameters = {"c_r": 0.7, "friction": 0.5, "h": 2e-4, "seed": 1, "periods": dict(periods)}
     return Evidence(tuple(rows), files, _findings(found), parameters)
 
 
-def judged(run: Trajectory, name: str, periods: float) -> Judged:
+def judged(run: Trajectory, name: str) -> Judged:
     """Classifies all frames of the last plate periods."""
-    floor, period = _floor(run), run.scene.duration / periods
+    floor, period = _floor(run), run.scene.duration / run.scene.parameters["periods"]
     cells = max(12, round((floor[0][1] - floor[0][0]) / (CELL * DIAMETER)))
     first = int(np.searchsorted(run.time, run.time[-1] - JUDGED * period - 1e-12))
     maps = [height_map(run.positions[k], floor, cells) for k in range(first, len(run))]
@@ -117,7 +118,8 @@ def _floor(run: Trajectory) -> Sides:
     return periodic.x, periodic.y
 
 
-def _rows(name: str, law: str, layer: Judged, periods: float) -> list[Row]:
+def _rows(name: str, law: str, layer: Judged) -> list[Row]:
+    periods = layer.run.scene.parameters["periods"]
     f, gamma = PATTERNS[name]
     point, best = f"f* = {f}, Gamma = {gamma}, {law}", layer.seen[layer.clearest]
     counted = ", ".join(f"{number} {kind}" for kind, number in layer.kinds.most_common())
@@ -153,6 +155,10 @@ def _figure(out: Path, found: Mapping[tuple[str, str], Judged]) -> tuple[Path, .
             maps = np.atleast_1d(above.subplots(1, len(names)))
             sides = np.atleast_1d(below.subplots(1, len(names)))
             for name, axes, side in zip(names, maps, sides):
+                if (name, law) not in found:
+                    axes.set_visible(False)
+                    side.set_visible(False)
+                    continue
                 layer = found[name, law]
                 width, length = layer.sides
                 heights = np.tile(layer.maps[layer.clearest], (TILES, TILES)).T
@@ -168,7 +174,7 @@ def _figure(out: Path, found: Mapping[tuple[str, str], Judged]) -> tuple[Path, .
         return write(figure, out, "fitted_patterns", table)
 
 
-def _side(axes, layer: Judged) -> None:  # type: ignore[no-untyped-def]
+def _side(axes: Axes, layer: Judged) -> None:
     """Centers of the spheres of a slice along x, in diameters, at the time of the clearest map."""
     frame = len(layer.run) - len(layer.maps) + layer.clearest
     place = layer.run.positions[frame] / DIAMETER
