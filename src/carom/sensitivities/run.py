@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import scalar
 from ..errors import ProblemError
 from ..kernels import prepare
 from ..laws import Law, make
-from ..scene.checks import scalar
 from ..scene.file import load_scene
 from ..scene.model import Scene
 from ..settings import step_count
