@@ -248,9 +248,9 @@ def _front_figure(out: Path, time: Floats, height: Floats, speed: Floats, fronts
         for k, mu in enumerate(FRICTIONS):
             tried = [e for e, other in fronts if other == mu]
             values = np.array([_mean(fronts[e, mu]) for e in tried])
-            right.errorbar(tried, values[:, 0], values[:, 1], color=CYCLE[k], marker=MARKERS[k], markerfacecolor="white",
-                           linestyle="-", capsize=2.0, label=f"mu = {mu:g}")  # fmt: skip
-        right.set(xlabel="coefficient of restitution", ylabel="speed of the front / V", ylim=(0, None))
+            look = {"color": CYCLE[k], "marker": MARKERS[k], "markerfacecolor": "white", "capsize": 2.0}
+            right.errorbar(tried, *values.T, **look, label=f"mu = {mu:g}")
+        right.set(xlabel="coefficient of restitution", ylabel="speed of the front / V", ylim=(0, 2.3 * factor))
         right.set_title("(c) speed of the front")
         right.legend(loc="lower right", fontsize=7)
         columns = {"time (time units)": time} | {f"layer_{k + 1}": speed[:, k] for k in range(LAYERS)}
