@@ -29,11 +29,10 @@ import numpy
 import numpy as np
 import scipy
 
+from ..checks import count, scalar, shown
 from ..errors import ProblemError
-from ..scene.checks import scalar
 from ..solvers.rows import Floats
 from .bricks import Brick
-from .checks import count, shown
 from .named import size_of
 from .overhang_loads import LoadedSearch
 from .overhang_model import FEASIBLE, Balance, Structure, climb, merit, polish, with_forces
