@@ -155,6 +155,21 @@ def test_usd_has_every_body_at_every_time(run, tmp_path):
 
 
 @pytest.mark.long  # usd-core has 209 MB
+def test_usd_hides_bodies_that_are_absent(tmp_path):
+    usd = pytest.importorskip("pxr.Usd", reason="usd-core re-reads the file")
+    from pxr import UsdGeom
+
+    run = carom.simulate(carom.scenes.hopper(grains=20, fill=0.5, drain=1.0))
+    carom.export(run, tmp_path / "run.usdc")
+    stage, wanted = usd.Stage.Open(str(tmp_path / "run.usdc")), np.asarray(run.present)
+    assert wanted.any() and not wanted.all()
+    for body, prim in enumerate(stage.GetPrimAtPath("/run/bodies").GetChildren()):
+        codes = np.round(run.time * stage.GetTimeCodesPerSecond(), 9)
+        shown = [UsdGeom.Imageable(prim).GetVisibilityAttr().Get(code) != "invisible" for code in codes.tolist()]
+        assert shown == wanted[:, body].tolist()
+
+
+@pytest.mark.long  # usd-core has 209 MB
 def test_usd_contacts_have_the_recorded_impulses(flat, tmp_path):
     usd = pytest.importorskip("pxr.Usd", reason="usd-core re-reads the file")
     from pxr import UsdGeom
