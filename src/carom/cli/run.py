@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,40 +193,62 @@ def _resume(path: Path, given: list[str], settings: dict[str, Any], display: Dis
 
 
 def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, display: Display, after: int = 0) -> None:
-    """Computes the run with progress and viewer, and prints its summary or, after Ctrl-C, how to continue it.
+    """Computes the run with progress and viewer, and prints its summary.
 
     `work` is called with the progress function; `after` is the step at which a resumed run starts.
     """
-    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+    from ..analysis.checks import check_run
+    from .check import checks_as_dict, show_verdict
     from .view import live_view
 
     with live_view(path, display.view) as viewer:
-        began, existed = time.perf_counter(), path.exists()
-        try:
-            with interrupts_as_such(), telling(title, display.quiet) as tell, compile_notice_beside_bar() as compiled:
-                done = work(tell if viewer is None else viewer.beside(tell))
-        except KeyboardInterrupt:
-            _say_how_to_continue(path, existed and not after)
-            raise
-        from ..analysis.checks import check_run
-        from ..analysis.statistics import run_summary
-        from .check import checks_as_dict, show_verdict
-
-        if not done.finished:
-            _say_how_to_continue(path, False)
-        with done as trajectory:
-            facts = run_summary(trajectory, time.perf_counter() - began, after)
+        beside = None if viewer is None else viewer.beside
+        with computed(work, title, path, display.quiet, after, beside) as (trajectory, facts):
             checks = check_run(trajectory) if display.json or not display.quiet else []
-        facts["compile_seconds"] = compiled.seconds
         if display.json:
             print(as_json(facts | checks_as_dict(checks)), flush=True)
         elif not display.quiet:
             _show(out(), facts)
             show_verdict(out(), checks)
-            hint = f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}"
-            remarks().print(hint, markup=False, soft_wrap=True)
+            say_what_is_next(path)
         if viewer is not None:
             viewer.wait()
+
+
+@contextmanager
+def computed(
+    work: Callable[[Any], Trajectory],
+    title: str,
+    path: Path,
+    quiet: bool,
+    after: int = 0,
+    beside: Callable[[Any], Any] | None = None,
+) -> Iterator[tuple[Trajectory, dict[str, Any]]]:
+    """The trajectory of some work and its summary; says how to continue a run that Ctrl-C or the clock has stopped.
+
+    `beside` makes the progress function serve a viewer as well.
+    """
+    from ..analysis.statistics import run_summary
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+
+    began, existed = time.perf_counter(), path.exists()
+    try:
+        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
+            done = work(tell if beside is None else beside(tell))
+    except KeyboardInterrupt:
+        _say_how_to_continue(path, existed and not after)
+        raise
+    if not done.finished:
+        _say_how_to_continue(path, False)
+    with done as trajectory:
+        facts = run_summary(trajectory, time.perf_counter() - began, after)
+        yield trajectory, facts | {"compile_seconds": compiled.seconds}
+
+
+def say_what_is_next(path: Path) -> None:
+    """The commands that take the run."""
+    hint = f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}"
+    remarks().print(hint, markup=False, soft_wrap=True)
 
 
 def _say_how_to_continue(path: Path, older: bool) -> None:

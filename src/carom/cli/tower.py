@@ -17,6 +17,7 @@ from .errors import INTERRUPTED
 
 if TYPE_CHECKING:
     from ..towers import Tower
+    from ..trajectory import Trajectory
 
 STEPS, STEP = 1000, 0.01  # defaults of `carom tower collapse`
 COLLAPSE_OPTIONS = ("lengths", "coordinates", "bracing", "penalty", "edges", "passes")
@@ -209,49 +210,19 @@ def collapse(
         wanted = "--coordinates framework as well: reduced coordinates have no bars"
         raise ProblemError("--bracing", options["bracing"], wanted)
     options |= {"steps": STEPS if steps is None else steps, "step": STEP if step is None else step, "method": method}
-    facts = _run_collapse(falling, options, path, overwrite, quiet)
+    from .run import computed, say_what_is_next
+    from .tower_tables import facts_of, show_collapse
+
+    def work(tell: Any) -> Trajectory:
+        return falling.collapse(output=path, progress=tell, overwrite=overwrite, **options)
+
+    with computed(work, f"{falling.name}, {method}", path, quiet) as (_, facts):
+        facts["tower"] = facts_of(falling)
     if json:
         print(as_json(facts))
     elif not quiet:
-        from .tower_tables import show_collapse
-
         show_collapse(out(), facts)
-        _remark(f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}")
-
-
-def _run_collapse(falling: Tower, options: dict[str, Any], path: Path, overwrite: bool, quiet: bool) -> dict[str, Any]:
-    """Runs the collapse with its progress bar; returns the summary."""
-    from ..analysis.statistics import run_summary
-    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
-    from .tower_tables import facts_of
-
-    began, existed = time.perf_counter(), path.exists()
-    title = f"{falling.name}, {options['method']}"
-    try:
-        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
-            done = falling.collapse(output=path, progress=tell, overwrite=overwrite, **options)
-    except KeyboardInterrupt:
-        _report_interrupted(path, existed)
-        raise
-    with done as trajectory:
-        facts = run_summary(trajectory, time.perf_counter() - began)
-    return facts | {"compile_seconds": compiled.seconds, "tower": facts_of(falling)}
-
-
-def _report_interrupted(path: Path, existed: bool) -> None:
-    """After Ctrl-C: reports the content of the file. `existed`: there was a file, which may not have been replaced."""
-    from ..trajectory import Trajectory
-
-    if not path.exists():
-        _remark("stopped before the first step: there is no file")
-        return
-    with Trajectory(path) as run:
-        last, steps, finished = run.last, run.settings.steps, run.finished
-    if finished:
-        _remark(f"{path}: {'the previous file is unchanged' if existed else 'the run is finished'}")
-    else:
-        _remark(f"stopped at step {last.step:,} of {steps:,}; {path} has the steps up to there")
-        _remark(f"to continue:  carom run --resume {path}")
+        say_what_is_next(path)
 
 
 @tower.command(epilog="Example: carom tower overhang 5")

@@ -178,6 +178,7 @@ def vibrated_layer(
     *,
     pattern: Annotated[str, choice(PATTERNS)] = "hexagons",
     width: Annotated[int, whole(4)] = 12,
+    length: Annotated[int | None, optional(whole(4))] = None,
     depth: Annotated[float, between(1.0, 1000.0)] = 5.42,
     periods: Positive = 12.0,
     frequency: Annotated[float | None, optional(positive)] = None,
@@ -189,10 +190,11 @@ def vibrated_layer(
     """Spheres on a vibrating plate with periodic sides (Smith 2012, fig. 12; Zhang 2015, fig. 9).
 
     pattern: "squares", "stripes" or "hexagons", the published points; `frequency` (f*) and `acceleration` (Gamma), both
-    dimensionless, replace those of the pattern. width: of the plate in diameters, 100 in the papers (60,000 spheres)
-    and 50 in the benchmarks (15,000). depth: of the layer at rest in diameters. periods: of the plate. Spheres have a
-    diameter of 0.165 mm; units are meters and seconds.
+    dimensionless, replace those of the pattern. width: of the plate along x in diameters, 100 in the papers (60,000
+    spheres) and 50 in the benchmarks (15,000). length: along y, by default the width. depth: of the layer at rest in
+    diameters. periods: of the plate. Spheres have a diameter of 0.165 mm; units are meters and seconds.
     """
+    length = length or width
     f, gamma = PATTERNS[pattern]
     f, gamma = frequency or f, acceleration or gamma
     g, diameter = 9.81, 1.65e-4
@@ -200,9 +202,9 @@ def vibrated_layer(
     amplitude = gamma * g / (2.0 * np.pi * hertz) ** 2
     chance = np.random.default_rng(seed)
     # As many spheres as a random packing of that depth contains (volume fraction 0.58).
-    count = round(width**2 * depth * 0.58 * 6.0 / np.pi)
-    place = lattice(count, float(width), 1.02)
-    place += chance.uniform(-0.009, 0.009, place.shape) + np.array([0.5 * width, 0.5 * width, 0.05])
+    count = round(width * length * depth * 0.58 * 6.0 / np.pi)
+    place = lattice(count, float(width), 1.02, float(length))
+    place += chance.uniform(-0.009, 0.009, place.shape) + np.array([0.5 * width, 0.5 * length, 0.05])
     speed = 0.3 * np.sqrt(g * diameter)
     return Scene(
         name="vibrated_layer",
@@ -216,7 +218,7 @@ def vibrated_layer(
             )
         ],
         boundaries=[Plane(motion=Vibrating(float(amplitude), float(hertz)))],
-        periodic=Periodic(x=(0.0, width * diameter), y=(0.0, width * diameter)),
+        periodic=Periodic(x=(0.0, width * diameter), y=(0.0, length * diameter)),
         materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -g),
         step=2e-4,
@@ -227,12 +229,13 @@ def vibrated_layer(
     )
 
 
-def lattice(count: int, side: float, pitch: float) -> np.ndarray:
-    """Positions (n, 3) of `count` bodies of size 1 in layers on a square of edge `side`, about `pitch` apart."""
-    across = int(side / pitch)
-    if across < 1:
+def lattice(count: int, side: float, pitch: float, length: float | None = None) -> np.ndarray:
+    """Positions (n, 3) of `count` bodies of size 1 in layers on a square or rectangle, about `pitch` apart."""
+    sides = np.array([side, side if length is None else length])
+    across = (sides / pitch).astype(int)
+    if across.min() < 1:
         raise ProblemError("side", side, f"at least {pitch:g}, so that a body fits")
     k = np.arange(count)
-    step = side / across
-    place = np.stack([k % across, k // across % across, k // across**2], axis=1) * np.array([step, step, pitch])
-    return place + np.array([0.5 * step - 0.5 * side, 0.5 * step - 0.5 * side, 0.5])
+    step = sides / across
+    grid = np.stack([k % across[0], k // across[0] % across[1], k // across.prod()], axis=1)
+    return grid * np.array([*step, pitch]) + np.array([*(0.5 * step - 0.5 * sides), 0.5])

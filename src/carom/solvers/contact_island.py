@@ -82,7 +82,7 @@ def common_size(blocks: Rows, velocity: Floats, impulse: Floats) -> tuple[Rows, 
     t = 1 if wide == 3 else 2
     tall = max(r, 1 + t)
     if (wide, tall) == (d, r):
-        return blocks._replace(tangents=t), velocity, impulse
+        return (blocks if blocks.tangents == t else blocks._replace(tangents=t)), velocity, impulse
     val, base, v, z = padded(layout(w, tall, wide, t), blocks.val, blocks.base, velocity, impulse)
     return blocks._replace(val=val, base=base, tangents=t), v, z
 

@@ -242,14 +242,14 @@ class DriftSafe(Contained):
         found, changed, energy = ahead.found, False, 0.0
         approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
         rows, e, table = impact.rows, impact.restitution, ahead.found.table
-        none, chosen = (0.0, 0.0), NO_BODIES
+        none, chosen, m = (0.0, 0.0), NO_BODIES, len(found.table)
         for number in range(MOST_APPLICATIONS):
             # What the last application of the law may have left; contacts without dissipation must not lose more.
-            left = (self.tolerance * report.scale, self.allowed(report, len(chosen), found.count)) if number else none
+            left = (self.tolerance * report.scale, self.allowed(report, len(chosen), m)) if number else none
             chosen, whole, returned = fast_contacts(rows, approach, e, ahead.h, self.touch, left)
             if not len(chosen):
                 break
-            if number and returned <= self.allowed(report, len(chosen), found.count) / report.scale * energy:
+            if number and returned <= self.allowed(report, len(chosen), m) / report.scale * energy:
                 break
             energy = energy if number else whole
             report.rounds += 1
@@ -448,8 +448,9 @@ class DriftSafe(Contained):
         Impulses on bodies where they are not at that time would change angular momentum; so would those that meet the
         spin of another time, which changes in free rotation unless moments of inertia are equal.
         """
-        approach = impacts.approach._replace(time=interval.time[impact.taking_part])
-        found, pull = ContactSet(found.table.copy(), found.dimension), self.pull[impact.taking_part]
+        bodies = impact.taking_part
+        approach = impacts.approach._replace(time=interval.time[bodies])
+        found, pull = ContactSet(found.table.copy(), found.dimension), self.pull[bodies]
         velocity, orientation = held_bodies(
             self.coordinates, impact.rows, approach, impacts.flight, impacts.found.table, found.table, pull
         )
