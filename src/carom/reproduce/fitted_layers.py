@@ -115,7 +115,8 @@ def _floor(run: Trajectory) -> Sides:
     periodic = run.scene.periodic
     if periodic is None or periodic.x is None or periodic.y is None:
         raise RuntimeError("the layer has periodic sides")
-    return periodic.x, periodic.y
+    (left, right), (near, far) = periodic.x, periodic.y
+    return (left, right), (near, far)
 
 
 def _rows(name: str, law: str, layer: Judged) -> list[Row]:
@@ -149,8 +150,7 @@ def _figure(out: Path, found: Mapping[tuple[str, str], Judged]) -> tuple[Path, .
     """Clearest maps above, tiled, with the container marked; a slice of the layer at that time from the side below."""
     names, laws = list(dict.fromkeys(n for n, _ in found)), list(dict.fromkeys(law for _, law in found))
     with sheet(height=3.4 * len(laws)) as figure:
-        parts = split(figure, len(laws), 1) if len(laws) > 1 else [split(figure, 1, 1)]
-        for law, part in zip(laws, parts):
+        for law, part in zip(laws, split(figure, len(laws), 1)):
             above, below = split(part, 2, 1, height_ratios=[3.0, 1.0])
             maps = np.atleast_1d(above.subplots(1, len(names)))
             sides = np.atleast_1d(below.subplots(1, len(names)))

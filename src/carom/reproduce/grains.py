@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..analysis.granular import wave_front
 from ..draw.style import CYCLE, GRAY, MARKERS, styled, write
-from ..scene import Table
+from ..scene import Plane, Table
 from ..scene.model import Scene
 from ..scenes import granular_wave, granular_wave_2d
 from ..solvers.rows import Floats
@@ -62,7 +63,12 @@ def shock(
 ) -> Evidence:
     """Figure 8: a pile that is jerked up once, dense in 3D and loose in 2D; writes figures and .csv."""
     scene = granular_wave(count=count, side=side, settle=settle)
-    settings = {"law": "qce", "duration": settle + 0.2, "frame_rate": frame_rate, "friction_model": ZHANG_FRICTION}
+    settings: dict[str, Any] = {
+        "law": "qce",
+        "duration": settle + 0.2,
+        "frame_rate": frame_rate,
+        "friction_model": ZHANG_FRICTION,
+    }
     dense = case.part(0.0, 0.5).simulate("dense", scene, **settings)
     start = int(np.searchsorted(dense.time, settle))
     height, speed = layer_speeds(dense, start)
@@ -102,7 +108,7 @@ def rising(restitution: float, friction: float, columns: int, seed: int) -> Scen
     """The loose pile, without gravity, in a container that rises at the constant speed V from the time 0 on."""
     scene = granular_wave_2d(columns=columns, restitution=restitution, friction=friction, seed=seed)
     motion = Table([0.0, 1.0], [0.0, 0.0], [0.0, RISE])
-    walls = [replace(wall, motion=motion) for wall in scene.boundaries]
+    walls = [replace(wall, motion=motion) for wall in scene.boundaries if isinstance(wall, Plane)]
     return replace(scene, boundaries=walls, gravity=(0.0, 0.0), duration=RISE_TIME, frame_rate=500.0)
 
 
@@ -227,7 +233,7 @@ def _front_figure(out: Path, time: Floats, height: Floats, speed: Floats, fronts
         along = [(e, mu) for e, mu in fronts if mu == PUBLISHED[1]]
         for k, (e, mu) in enumerate(along):
             front = fronts[e, mu][0]
-            look = {"linestyle": "", "marker": MARKERS[k], "markersize": 3.0, "color": CYCLE[k]}
+            look: dict[str, Any] = {"linestyle": "", "marker": MARKERS[k], "markersize": 3.0, "color": CYCLE[k]}
             middle.plot(front.time, front.height, **look, label=f"{e:g}")
             steady = slice(SETTLED_FRONT, None)
             late = front.time[steady][np.isfinite(front.time[steady])]
@@ -240,11 +246,11 @@ def _front_figure(out: Path, time: Floats, height: Floats, speed: Floats, fronts
             right.axhline(value, color=GRAY, linewidth=0.8, linestyle=(0, (4, 3)))
             right.text(0.02, value, text, fontsize=7, color=GRAY, va="bottom")
         for k, mu in enumerate(FRICTIONS):
-            e = [e for e, other in fronts if other == mu]
-            values = np.array([_mean(fronts[x, mu]) for x in e])
-            right.errorbar(e, values[:, 0], values[:, 1], color=CYCLE[k], marker=MARKERS[k], markerfacecolor="white",
-                           linestyle="-" if len(e) > 1 else "", capsize=2.0, label=f"mu = {mu:g}")  # fmt: skip
-        right.set(xlabel="coefficient of restitution", ylabel="speed of the front / V", ylim=(0, None))
+            tried = [e for e, other in fronts if other == mu]
+            values = np.array([_mean(fronts[e, mu]) for e in tried])
+            look = {"color": CYCLE[k], "marker": MARKERS[k], "markerfacecolor": "white", "capsize": 2.0}
+            right.errorbar(tried, *values.T, **look, label=f"mu = {mu:g}")
+        right.set(xlabel="coefficient of restitution", ylabel="speed of the front / V", ylim=(0, 2.3 * factor))
         right.set_title("(c) speed of the front")
         right.legend(loc="lower right", fontsize=7)
         columns = {"time (time units)": time} | {f"layer_{k + 1}": speed[:, k] for k in range(LAYERS)}

@@ -173,9 +173,9 @@ def _draw_pile(out: Path, losses: Losses, shown: Trajectory) -> tuple[Path, ...]
             mean, error = -losses.mean(c), losses.error(c)
             axes.plot(time, mean, color=shade, label=f"{c:g}")
             axes.fill_between(time, mean - error, mean + error, color=shade, alpha=0.25, linewidth=0)
-        axes.set(xlabel=TIME, ylabel="change of energy", xlim=(0, time[-1]))
+        axes.set(xlabel=TIME, ylabel="change of energy / largest kinetic energy", xlim=(0, time[-1]))
         seeds = len(next(iter(losses.lost.values())))
-        axes.set_title(f"energy over the largest kinetic energy; mean and standard error of {seeds}")
+        axes.set_title("energy" if seeds == 1 else f"energy: mean of {seeds} seeds, and its standard error")
         axes.axhline(0.0, color=GRAY, linewidth=0.6)
         axes.legend(title="$c_r$", loc="lower left", ncols=2)
         table = {TIME: time} | {f"c_r {c:g}": -losses.mean(c) for c in losses.lost}
