@@ -567,7 +567,7 @@ def swings(law, duration):
 
 @pytest.mark.long
 def test_a_cradle_swings_on_for_a_minute_under_laws_with_a_wave():
-    """gr and qce: the outer balls swing as far as at the start, the inner ones hardly. Under lcp these stick to them."""
+    """gr and qce: the outer balls swing as far as at the start, the inner ones hardly. Under lcp these stick."""
     for law in ("gr", "qce"):
         ways, energy = swings(law, 60.0)
         assert ways[[0, 4]] == pytest.approx(1.0, abs=1e-2), law

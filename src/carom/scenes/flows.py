@@ -68,17 +68,17 @@ def gun(
 ) -> Scene:
     """A gun fires two balls in turn at a wall of bricks: a ball vanishes when it has struck, and is fired again.
 
-    rate: shots per unit of time; rows and columns: of bricks of 0.4 x 0.2.
+    rate: shots per unit of time; rows and columns: of bricks of 0.4 x 0.2. speed: horizontal speed of the balls, which
+    rise by a tenth of it, or faster where they would fall short of the wall.
     """
     place = [(2.0 + 0.4 * k, 0.1 + 0.2 * row) for row in range(rows) for k in range(columns)]
-    muzzle = (-3.0, 0.15 * rows)
+    muzzle, flight = (-3.0, 0.15 * rows), 4.7 / speed
+    rise = max(0.1 * speed, (0.09 * rows - muzzle[1]) / flight + 0.5 * 9.81 * flight)
     return Scene(
         name="gun",
         bodies=[
             Bodies(Rectangle(0.4, 0.2), np.array(place), name="bricks"),
-            Bodies(
-                Disc(0.1), np.tile(muzzle, (2, 1)), (speed, 0.1 * speed), material="ball", name="balls", present=False
-            ),
+            Bodies(Disc(0.1), np.tile(muzzle, (2, 1)), (speed, rise), material="ball", name="balls", present=False),
         ],
         boundaries=[Plane((0.0, 0.0), (0.0, 1.0))],
         materials={"default": Material(0.2, 0.5), "ball": Material(0.5, 0.3, density=4.0)},

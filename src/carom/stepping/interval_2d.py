@@ -9,7 +9,7 @@ import numpy as np
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet, deepest_overlap
 from ..contact.containment import NOTED_OVERLAP, Violation
-from ..contact.impact_schedule import SAME_IMPACT_TIME, ImpactSchedule, moved_boundaries
+from ..contact.impact_schedule import SAME_IMPACT_TIME, ImpactSchedule
 from ..contact.time_of_impact_2d import APPROACH_NOISE
 from ..problem.assemble import Assembly, assemble, used_restitutions
 from ..solvers.contact import Accuracy
@@ -241,7 +241,7 @@ class Interval2D:
             self.deepest = Violation(*pair, float(-found.gap[worst]), share)
 
     def _assembled(self, state: State, found: ContactSet) -> Assembly:
-        impact = assemble(self.world, state, found, moved_boundaries(self.boundaries, self.time))
+        impact = assemble(self.world, state, found, self.schedule.boundaries_at(self.time))
         self.report.clock.lap("assemble")
         return impact
 
