@@ -48,6 +48,9 @@ LEVEL = 2
 # What LLVM does with a function before its library is optimized as a whole, which includes all of this and more: enough
 # that reference counts are seen in pairs. Numba runs the whole sequence of level 3 here, a fifth of compiling.
 FIRST_PASSES = ("sroa", "simplify_cfg", "instruction_combine")
+# Whether the kernel that is compiled now may add in any order (`fastmath`). Its bits depend on the passes: it keeps those
+# of Numba, with which state hashes were recorded.
+loose = False
 
 _fits: dict[type, bool] = {}  # by the class of dispatchers: kernels are many, and the answer is one
 
@@ -106,12 +109,12 @@ def has_passes() -> bool:
 
 def pipeline() -> str:
     """What machine code depends on: with or without the passes of this module."""
-    return f"{LEVEL} {FIRST_PASSES}" if has_passes() else ""
+    return f"{LEVEL} {FIRST_PASSES}, loose sums apart" if has_passes() else ""
 
 
 def _first_passes(plain: Any) -> Any:
     def passes(generator: Any, **options: Any) -> Any:
-        if not processor.marking:
+        if not processor.marking or loose:
             return plain(generator, **options)
         manager: Any = binding.create_new_function_pass_manager()
         for name in FIRST_PASSES:
@@ -125,7 +128,7 @@ def _first_passes(plain: Any) -> Any:
 
 def _at_level(plain: Any) -> Any:
     def passes(generator: Any, **options: Any) -> Any:
-        level = {"opt": min(LEVEL, int(config.OPT))} if processor.marking else {}
+        level = {"opt": min(LEVEL, int(config.OPT))} if processor.marking and not loose else {}
         return plain(generator, **(level | options))
 
     return passes
