@@ -19,10 +19,11 @@ _LAWS = _CORE | {"laws"}
 _RESOLVE = _LAWS | {"friction", "resolve"}
 _RUN = _RESOLVE | {"build", "changing", "settings", "stepping", "trajectory", "scenes", "stepwise", "simulation"}
 _STUDY = _RUN | {"catalogue", "analysis", "draw.style"}
-_EVERYWHERE = {"errors", "files", "hdf5", "kernels", "late", "shown"}
+_EVERYWHERE = {"checks", "errors", "files", "hdf5", "kernels", "late", "shown"}
 _COMMANDS = {"draw", "engines", "exporting", "play", "reproduce", "resuming", "sweeps", "testing", "towers"}
 ALLOWED = {
     "errors": set(),
+    "checks": {"errors"},  # of arguments
     "files": {"errors"},  # atomic writing
     "hdf5": {"files"},  # HDF5 files that survive kills and forgeries
     "kernels": {"errors", "files"},  # compilation and its cache
@@ -83,7 +84,7 @@ ALLOWED = {
     },
     "__main__": {"cli"},
     # The package itself: it names the public objects, never the command line.
-    "": _STUDY | {"resuming", "sensitivities", "sweeps", "testing", "exporting"},
+    "": _STUDY | {"draw", "resuming", "sensitivities", "sweeps", "testing", "exporting"},
 }
 
 

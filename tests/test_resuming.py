@@ -47,6 +47,21 @@ def test_an_extended_run_has_the_bits_of_a_long_one(name, parameters, stepper, t
         assert content(run) == content(whole)
 
 
+def test_a_run_that_the_clock_stops_is_continued_with_the_same_bits(tmp_path):
+    """A bound of a nanosecond ends every run after its first steps, however fast the machine is."""
+    scene, path = carom.scenes.pool_break(rows=3), tmp_path / "run.h5"
+    with carom.simulate(scene, duration=2.0, output=path, impulses=True, seconds=1e-9) as stopped:
+        assert not stopped.finished and 0 < stopped.last.step < 200
+    with carom.resume(path, seconds=1e-9) as again:
+        assert not again.finished and again.last.step > stopped.last.step
+    with carom.resume(path, seconds=1e9) as run:
+        assert run.finished and content(run) == content(carom.simulate(scene, duration=2.0, impulses=True))
+    short = carom.simulate(scene, duration=2.0, seconds=1e-9)  # in memory
+    assert not short.finished and short.last.step > 0
+    with pytest.raises(ProblemError, match="seconds"):
+        carom.resume(path, duration=3.0, seconds=-1.0)
+
+
 def test_a_run_is_extended_again_and_again_and_by_less_than_planned(tmp_path):
     """Also one that was interrupted: it ends earlier than it was meant to, with the bits of a shorter run."""
     scene, path = carom.scenes.box_stack(boxes=2), tmp_path / "run.h5"

@@ -261,6 +261,7 @@ BAD = {
     "no threads": ({"threads": 0}, ["threads", "0"]),
     "too many threads": ({"threads": 10_000}, ["threads", "10000"]),
     "half a thread": ({"threads": 1.5}, ["threads", "1.5"]),
+    "no time": ({"seconds": 0.0}, ["seconds", "0", "above 0"]),
     "progress": ({"progress": "yes"}, ["progress", "yes"]),
     "overlap": ({"scene": bouncing(bodies=[disc(0.0, 1.5), disc(0.5, 1.5)])}, ["overlap"]),
     "force of a wrong shape": ({"scene": bouncing(force=no_force)}, ["force", "(2,)"]),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .analysis.outcomes import outcomes
     from .analysis.statistics import file_summary as info
     from .changing import Change
+    from .draw.rendering import render
     from .errors import ProblemError, StopRun
     from .exporting import export
     from .problem.problem import ImpactProblem, Symmetry
@@ -51,6 +52,7 @@ __all__ = [
     "laws",
     "load_scene",
     "outcomes",
+    "render",
     "resume",
     "scenes",
     "sensitivity",
@@ -86,6 +88,7 @@ _HOME = {
     "laws": ".laws",
     "load_scene": ".scene.file",
     "outcomes": ".analysis.outcomes",
+    "render": ".draw.rendering",
     "resume": ".resuming",
     "scenes": ".scenes",
     "sensitivity": ".sensitivities.run",

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .build_joints import make_joints
+from .checks import array, scalar
 from .contact.containment import check_start
 from .errors import ProblemError
 from .geometry import rotations
 from .geometry.polygons import half_width
 from .scene.boundaries import Boundary, Drum, Periodic, Plane, Segment, Shell, Tube
 from .scene.changes import Sink, Source
-from .scene.checks import array, scalar
 from .scene.model import COEFFICIENTS, INTEGRATORS, Bodies, Material, Scene, SpeedCurve, curve_of, forces_of
 from .scene.motion import Motion
 from .scene.parts import make_shapes

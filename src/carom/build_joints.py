@@ -34,6 +34,7 @@ from .solvers.rows import Floats, Ints
 from .world import State, World
 
 SPEED_TOLERANCE = 1e-9  # of the fastest body: joints that velocities at the start violate by more are an error
+CONSISTENT = 1e-9  # share of the prescribed speeds of a mechanism that no velocity meets, which is rounding
 STABLE = 1.0  # largest product of the time step and the angular frequency of a spring between its two bodies
 
 
@@ -379,10 +380,36 @@ def _check_velocities(joints: Mechanisms, world: World, state: State) -> None:
     arm = float(world.shapes.radius.max(initial=0.0)) * float(np.abs(velocity[:, world.dimension :]).max(initial=0.0))
     scripted = 1e-4 if world.motions else SPEED_TOLERANCE  # difference quotients have an error
     k = int(errors.argmax())
-    if errors[k] > scripted * max(fastest, arm):
-        label = joints.labels[joints.owner[k]]
-        wanted = "velocities and spins that the joint allows"
-        raise ProblemError(label, f"its bodies move apart at {errors[k]:.3g} at the start", wanted)
+    if not errors[k] > scripted * max(fastest, arm):
+        return
+    label, got = joints.labels[joints.owner[k]], f"its bodies move apart at {errors[k]:.3g} at the start"
+    others = [joints.labels[j] for j in _contradicting(joints, at.val, base, k) if j != joints.owner[k]]
+    if others:
+        wanted = f"other joints or motions: no velocity satisfies both it and {', '.join(others)}"
+        raise ProblemError(label, got, wanted)
+    raise ProblemError(label, got, "velocities and spins that the joint allows")
+
+
+def _contradicting(joints: Mechanisms, val: Floats, base: Floats, k: int) -> list[int]:
+    """The joints, ascending, that no velocity satisfies together with that of row k; none if some velocity does.
+
+    Rows B of its mechanism and speeds b are inconsistent if the part of b that B^T maps to zero is not zero. The joints
+    with a share in it contradict each other.
+    """
+    rows = joints.rows
+    group = int(np.searchsorted(rows.row_ptr, k, side="right")) - 1
+    mine = np.arange(rows.row_ptr[group], rows.row_ptr[group + 1])
+    dense = np.zeros((len(mine), *val.shape[2:], len(rows.mechanism)))
+    for place, i in enumerate(mine):
+        for side, body in enumerate(rows.body[i]):
+            if body >= 0:
+                dense[place, :, body] += val[i, side]
+    flat = dense[..., rows.mechanism == group].reshape(len(mine), -1)
+    motion = np.linalg.lstsq(flat, base[mine], rcond=CONSISTENT)[0]
+    left = np.abs(base[mine] - flat @ motion)
+    if left.max() <= CONSISTENT * np.abs(base[mine]).max():
+        return []
+    return sorted({int(joints.owner[i]) for i in mine[left > CONSISTENT * left.max()]})
 
 
 def _ints(values: Sequence[int]) -> Ints:

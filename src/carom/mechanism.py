@@ -402,6 +402,8 @@ def _width(joints, body):
         count, last = 2, -1
         for side in range(2):
             k = joints.mechanism[body[i, side]] if body[i, side] >= 0 else -1
+            if k >= 0:
+                count -= 1
             if k >= 0 and k != last:
                 count += joints.member_ptr[k + 1] - joints.member_ptr[k]
                 last = k

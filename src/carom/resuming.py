@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .checks import scalar
 from .errors import ProblemError
-from .scene.checks import scalar
 from .scene.model import Scene
 from .settings import WHOLE_STEP, step_count
-from .simulation import Callbacks, Engine, OnImpact, OnStep, Tell, run_engine, simulate
+from .simulation import Callbacks, Engine, OnImpact, OnStep, Tell, end_of, run_engine, simulate
 from .world import State
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def resume(
     *,
     duration: float | None = None,
     threads: int | None = None,
+    seconds: float | None = None,
     progress: Tell | None = None,
     on_impact: OnImpact | None = None,
     on_step: OnStep | None = None,
@@ -45,12 +46,11 @@ def resume(
 
     `duration` is a new duration of the whole run, which may then be finished: it goes on past its end, with the bits of
     one long run. A scene that contains Python functions (a force, a scripted motion) cannot be stored and must be
-    passed again, and so must the callbacks of a run that has some.
+    passed again, and so must the callbacks of a run that has some. After `seconds` of wall time it stops again.
     """
     from .trajectory import Recorder
 
-    callbacks = Callbacks.checked(on_impact, on_step)
-
+    callbacks, end = Callbacks.checked(on_impact, on_step), end_of(seconds)
     found = Recorder.resume(fspath(path), scene, _steps(fspath(path), duration))
     try:
         engine = _engine(found, str(path))
@@ -58,7 +58,7 @@ def resume(
         found.recorder.abort()
         raise
     given = (found.state, found.settings, found.recorder, progress)
-    return run_engine(engine, *given, memory=found.memory, threads=threads, callbacks=callbacks)
+    return run_engine(engine, *given, memory=found.memory, threads=threads, callbacks=callbacks, end=end)
 
 
 def _steps(path: str, duration: float | None) -> int | None:

@@ -162,6 +162,16 @@ class RunSettings(StepSettings, total=False):
             axis=False,
         ),
     ]
+    seconds: Annotated[
+        float | None,
+        Setting(
+            NUMBER,
+            help="Wall time after which the run stops, to be continued with --resume.",
+            metavar="SECONDS",
+            in_scene=False,
+            axis=False,
+        ),
+    ]
 
 
 class CollapseSettings(TypedDict, total=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from .changing import Change, ChangingEngine
+from .checks import scalar
 from .errors import ProblemError, StopRun
 from .kernels import compile_seconds
 from .laws import Law
-from .scene.checks import scalar
 from .scene.file import load_scene
 from .scene.model import Scene
 from .settings import MOST_STEPS, RUN_SETTINGS, RunSettings, Settings, StepSettings, keywords_of, step_count
@@ -152,9 +153,10 @@ def simulate(
     Settings (`RunSettings`) that are None have the value of the scene. `tolerance` and `active_set` are as in
     `Simulation`.
     `frame_rate` is in frames per unit of time. `threads` is the maximum number of threads; results are bitwise
-    identical for any value. `start` is a state to begin with, in place of that of the scene at time 0; `duration` is
-    the time of the end nevertheless. `progress` is called with a `Progress` about ten times per second; True shows a
-    bar on the standard error stream.
+    identical for any value. After `seconds` of wall time the run ends with its current step and `finished` is False;
+    `resume` continues it with the bits of a run that was not stopped. `start` is a state to begin with, in place of
+    that of the scene at time 0; `duration` is the time of the end nevertheless. `progress` is called with a `Progress`
+    about ten times per second; True shows a bar on the standard error stream.
 
     `events` says which impacts and periods of resting contact are recorded (`Trajectory.events`): "budget", "all" or
     "none". "budget", the default, lists them within a fifth of the size of the file and sums the weakest ones beyond.
@@ -188,9 +190,10 @@ def simulate(
     callbacks = Callbacks.checked(on_impact, on_step)
     if callbacks:
         sim.allow_changes()
+    end = end_of(told.get("seconds"))
     with _threads(told.get("threads")):
         recorder = Recorder.create(path, scene, sim.world, sim.state, settings, overwrite=overwrite)
-        loop = _Loop(sim.engine, sim.state, settings, recorder, progress, callbacks)
+        loop = _Loop(sim.engine, sim.state, settings, recorder, progress, callbacks, end)
         return loop.run(first=True, partial=path is None)
 
 
@@ -246,13 +249,14 @@ def run_engine(
     memory: dict[str, np.ndarray] | None = None,
     threads: int | None = None,
     callbacks: Callbacks | None = None,
+    end: float = math.inf,
 ) -> Trajectory:
     """Records a run of an engine from `state` on; `memory` is that of the checkpoint at which a run is resumed.
 
-    However it ends, the file contains all steps up to there.
+    At the time `end` of the clock it stops. However it ends, the file contains all steps up to there.
     """
     with _threads(threads):
-        loop = _Loop(engine, state, settings, recorder, progress, callbacks)
+        loop = _Loop(engine, state, settings, recorder, progress, callbacks, end)
         if memory is not None:
             loop.remember(memory)
         return loop.run(first=memory is None)
@@ -298,6 +302,11 @@ def _settings(sim: Simulation, duration: float | None, told: RunSettings) -> Set
     )
 
 
+def end_of(seconds: float | None) -> float:
+    """The time of the clock at which a run of so many seconds stops."""
+    return math.inf if seconds is None else perf_counter() + scalar("seconds", seconds, 0.0, above=True)
+
+
 @contextmanager
 def _threads(count: int | None) -> Iterator[None]:
     if count is None:
@@ -324,10 +333,12 @@ class _Loop:
         recorder: Recorder,
         progress: Tell | None,
         callbacks: Callbacks | None = None,
+        end: float = math.inf,  # time of the clock
     ) -> None:
         from .trajectory.events import Ledger
 
-        self.callbacks, self.ended = callbacks or Callbacks(), False  # whether a callback has ended the run
+        self.callbacks, self.end = callbacks or Callbacks(), end
+        self.ended = False  # whether a callback or the clock has ended the run
         self.engine, self.state, self.settings, self.recorder = engine, state, settings, recorder
         world = engine.world
         self.rows, self.used = np.zeros(BLOCK, step_table(world.dimension)), 0
@@ -403,7 +414,9 @@ class _Loop:
         self._keep_events(stretch)
         if self.callbacks:
             self._call(stretch)
-        if perf_counter() - self.saved > CHECKPOINT_SECONDS:
+        now = perf_counter()
+        self.ended = self.ended or now >= self.end
+        if now - self.saved > CHECKPOINT_SECONDS:
             self._checkpoint()
         for row in rows:
             self.meter.tell(row)

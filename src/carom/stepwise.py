@@ -11,6 +11,7 @@ import numpy as np
 from . import laws, stepping
 from .build import build
 from .changing import Change, ChangingEngine
+from .checks import scalar
 from .contact.boundaries import boundaries_at
 from .contact.contact_set import ContactSet
 from .errors import ProblemError, StopRun
@@ -18,7 +19,6 @@ from .kernels import prepare
 from .kernels.families import families_of_run
 from .laws import Law
 from .resolve.response import DEFAULT_TOLERANCE, Response
-from .scene.checks import scalar
 from .scene.model import Scene, forces_of
 from .settings import WHOLE_STEP, Settings, StepSettings, keywords_of, step_count, tolerance_number
 from .shown import counted

@@ -246,11 +246,6 @@ class World:
         return self.shapes
 
     @cached_property
-    def all_discs(self) -> bool:
-        """Whether a 2D world has no polygons."""
-        return not len(self.shapes.vertex)
-
-    @cached_property
     def frictionless(self) -> bool:
         """Whether all coefficients of friction, rolling and torsional friction are zero."""
         return not self.friction.any() and self.rolling_friction is None and self.torsional_friction is None

@@ -28,6 +28,12 @@ def test_a_run_is_extended(carom, made):
     assert refused.code == 2 and "more than 0.8, which is done" in refused.err
 
 
+def test_a_run_that_the_clock_stops_says_how_to_continue(carom, made):
+    stopped = carom("run", "--resume", made, "--duration", "2", "--seconds", "1e-9", "-q")
+    assert stopped.code == 0 and "carom run --resume" in stopped.err and "everything is saved" in stopped.err
+    assert json.loads(carom("run", "--resume", made, "--json").out)["finished"]
+
+
 def test_a_branch_prints_where_it_starts(carom, made):
     done = carom("run", "--from", made, "--at", "0.33", "--law", "qce", "--tolerance", "1e-4", "-o", "new.h5", "--json")
     assert done.code == 0, done.err

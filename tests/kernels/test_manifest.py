@@ -14,7 +14,7 @@ from numba import typeof, types
 
 import carom
 from carom import kernels, laws
-from carom.cli.demo import cradle_rows
+from carom.analysis.cradles import cradles
 from carom.cli.warmup_workloads import _from_library, _run
 from carom.kernels import files, manifest, warmup
 from carom.kernels.families import families_of_law, families_of_run
@@ -137,7 +137,7 @@ def test_the_family_of_the_demo_has_all_its_kernels():
     known = manifest.load()
     there = {known.entries[i].key for i in known.select(["demo"])}
     with recording() as used:
-        cradle_rows()
+        cradles()
         _run("pool_break", {"rows": 4}, 60, law="gauss_seidel", stepper=make_scene("pool_break").stepper)
     assert sorted(set(used.entries) - there) == []
 

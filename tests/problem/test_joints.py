@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.problem.jointed_problems import jointed_problems
 
 from carom import ImpactProblem, ImpactSolution, laws, solve_impact
+from carom.analysis.audit import audit_problem
 from carom.errors import ProblemError
 
 FRICTIONLESS = [name for name in laws.names() if name != "none"]
@@ -349,3 +351,11 @@ def test_rows_say_the_same_as_tables():
 def test_bad_joints_are_named(joint, message):
     with pytest.raises(ProblemError, match=message):
         four_bar(joints=[joint])
+
+
+@pytest.mark.parametrize("law", laws.names())
+def test_claims_hold_on_mechanisms(law):
+    """Twenty mechanisms: what the audit measures on one problem, with their symmetries and other orders of contacts."""
+    for entry in jointed_problems():
+        report = audit_problem(entry.problem, [law])
+        assert not report.broken_claims and not report.refusals, f"{entry.name}\n{report}"

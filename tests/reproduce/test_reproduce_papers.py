@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from carom import simulate
 from carom.draw.style import written_as
 from carom.reproduce import (
     Case,
     brick_towers,
     complex_scenes,
     energy_tracking,
+    fitted_layers,
     frameworks,
     grains,
     identical_objects,
     layers,
     packings,
 )
+from carom.reproduce.evidence import ZHANG_FRICTION
+from carom.simulation import completed
 from carom.towers import Tower
 
 
@@ -105,8 +111,39 @@ def test_layer_has_the_rows_of_table_2(tmp_path):
 
 @pytest.mark.long
 def test_shock_in_a_small_pile(tmp_path):
-    claims = holds(grains.shock(Case(tmp_path), count=40, side=3.0, settle=0.6, columns=8))
+    claims = holds(grains.shock(Case(tmp_path), count=40, side=3.0, settle=0.6, columns=4, seeds=1))
     assert claims["loose pile: layers reached one after the other from the bottom"]
+
+
+@pytest.mark.long
+def test_layers_that_stick_are_plowed():
+    """Without restitution and friction every gap closes at the speed V of the ground, so the front moves at V d / g."""
+    run = completed(simulate(grains.rising(0.0, 0.0, 8, 0), "qce", friction_model=ZHANG_FRICTION))
+    front = grains.loose_front(run)
+    # Radii vary by 5 percent, and the sides are half open: single gaps differ from g by a fifth.
+    assert front.ordered and front.speed == pytest.approx(grains.plow(front.height), rel=0.15)
+
+
+def test_bend_of_stripes_is_the_lag_of_their_edges():
+    """Grains near the sides sink by 0.3: the middle of every stripe stays 0.3 above them."""
+    x = np.linspace(-3.8, 3.8, 20)
+    place = np.array([(a, b, z) for a in x for b in x for z in np.arange(0.5, 8.0)])
+    edge = 4.0 - np.abs(place[:, :2]).max(axis=1) < grains.WALL
+    after = place - np.outer(np.where(edge, 0.3, 0.0), (0.0, 0.0, 1.0))
+    run = SimpleNamespace(
+        geometry={"free": np.ones(len(place), bool)}, positions=[place, after], time=np.array([0.0, 2.0])
+    )
+    bend = grains.bends(run, 1.0, 8.0)
+    assert len(bend) == grains.STRIPES and np.allclose(bend[:, 0], 0.3)
+
+
+@pytest.mark.long
+def test_patterns_of_a_container_too_early_have_no_verdict(tmp_path):
+    evidence = fitted_layers.run(
+        Case(tmp_path), layers=(("hexagons", "gr"),), containers={"hexagons": (10, 12)}, periods={"hexagons": 3.0}
+    )
+    assert len(evidence.rows) == 3 and not any(row.holds is not None for row in evidence.rows)
+    assert all(path.stat().st_size > 50 for path in evidence.files)
 
 
 @pytest.mark.long

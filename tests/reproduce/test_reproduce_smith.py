@@ -87,8 +87,8 @@ def test_momentum_in_the_pot(tmp_path):
 
 @pytest.mark.long
 def test_piles_lose_energy_in_the_order_of_restitution(tmp_path):
-    found = rows(rabbits.run_pile(Case(tmp_path), count=4, duration=1.0, coefficients=(0.0, 0.5, 1.0)))
-    assert found["dissipation is ordered by c_r"].holds and found["c_r = 1 conserves the energy"].holds
+    found = rows(rabbits.run_pile(Case(tmp_path), count=4, duration=1.0, coefficients=(0.0, 0.5, 1.0), seeds=2))
+    assert found["dissipation is ordered by c_r at t = 1"].holds and found["c_r = 1 conserves the energy"].holds
     assert found["energy lost with c_r = 0"].ours > 0.1
 
 

@@ -98,7 +98,13 @@ MISTAKES = [
     (lambda: flat(Spring((0, 1), ((0.0, 0.0), (2.0, 0.0)), stiffness=-1.0)), "at least 0"),
     (lambda: flat(Spring((0, 1), ((0.0, 0.0), (2.0, 0.0)), stiffness=1e9)), "a time step of at most"),
     (lambda: moving(Rod(("world", 0), ((0.0, 0.0), (1.0, 0.0)))), "joints.0.*move apart at 1"),
-    (lambda: pulled(Rod(("world", 0), ((2.0, 0.0), (1.0, 0.0))), Rod((1, 0), ((0.0, 0.0), (1.0, 0.0)))), "move apart"),
+    (lambda: pulled(Rod(("world", 0), ((2.0, 0.0), (1.0, 0.0))), Rod((1, 0), ((0.0, 0.0), (1.0, 0.0)))),
+     r"joints.1. .rod.: .* move apart at 1 .*no velocity satisfies both it and joints.0. .rod.$"),
+    (lambda: pulled(Rod((1, 0), ((0.0, 0.0), (1.0, 0.0)))), "joints.0.*velocities and spins that the joint allows$"),
+    (lambda: solid(Hinge((0, 1), (0.0, 0.0, 0.0), (0.0, 0.0, 1e-300))), "direction .* not zero"),
+    (lambda: flat(Pin((0, 1), (0.0, 0.0), torque=1.0)), "joint.speed: got None; expected the speed"),
+    (lambda: flat(Rod((0, 1), ((0.0, 0.0), (2.0, 0.0))), Rope((0, 1), ((0.0, 0.0), (2.0, 0.0)), length=1.5)),
+     "joints.1.*at least 2"),
 ]  # fmt: skip
 
 
@@ -107,6 +113,45 @@ def test_mistakes_get_one_line(k):
     make, message = MISTAKES[k]
     with pytest.raises(carom.ProblemError, match=message) as error:
         build(make())
+    assert "\n" not in str(error.value)
+
+
+MISTAKEN_FILE = """
+[scene]
+name = "mistake"
+{start}
+[[bodies]]
+name = "{name}"
+shape = "{shape}"
+{size}
+position = {places}
+[[joints]]
+{joint}
+"""
+DISCS = {"start": "gravity = [0.0, -9.81]", "name": "ball", "shape": "disc", "size": "radius = 0.1",
+         "places": "[[1.0, 0.0], [2.0, 0.0]]"}  # fmt: skip
+SPHERES = {**DISCS, "start": "", "shape": "sphere", "places": "[[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]"}
+PAIR = "bodies = [0, 1]\n"
+
+
+@pytest.mark.parametrize(
+    ("bodies", "joint", "message"),
+    [
+        (DISCS, 'kind = "pin"\nbodies = ["world", "bal"]\npoint = [0.0, 0.0]', "did you mean 'ball'"),
+        (DISCS, 'kind = "pin"\nbodies = [0, 5]\npoint = [0.0, 0.0]', r"joints\[0\].bodies\[1\]: got 5"),
+        (DISCS, 'kind = "pin"\nbodies = [0]\npoint = [0.0, 0.0]', r"joints\[0\].bodies: got .*two bodies"),
+        (DISCS, f'kind = "glue"\n{PAIR}', r"joints\[0\].kind"),
+        (DISCS, f'kind = "pin"\n{PAIR}', r"joints\[0\].point"),
+        (DISCS, f'kind = "pin"\n{PAIR}point = [0.0, 0.0]\nangle = 1.0', "angle"),
+        (DISCS, f'kind = "slider"\n{PAIR}point = [0.0, 0.0]\naxis = [0.0, 0.0]', r"joints\[0\].axis.*not zero"),
+        (SPHERES, f'kind = "hinge"\n{PAIR}point = [0.0, 0.0, 0.0]\naxis = [0, 0, 0]', r"joints\[0\].axis.*not zero"),
+        (DISCS, f'kind = "pin"\n{PAIR}point = [0.0, 0.0]\nlimits = [1.0, -1.0]', r"joints\[0\].limits.*low below high"),
+        (DISCS, f'kind = "spring"\n{PAIR}ends = [[1.0, 0.0], [2.0, 0.0]]\nstiffness = -1.0', r"joints\[0\].stiffness"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_files_get_one_line(bodies, joint, message):
+    with pytest.raises(carom.ProblemError, match=message) as error:
+        build(parse_toml(MISTAKEN_FILE.format(**bodies, joint=joint)))
     assert "\n" not in str(error.value)
 
 

@@ -186,3 +186,11 @@ def test_wave_runs_up_the_layers():
     assert (v.max(axis=0) > 1.0).all() and (np.diff(reached) >= 0.0).all() and reached[-1] > reached[1] + 0.05
     front = (rows - 2) * 2.0 * np.sqrt(0.75) / (reached[-1] - reached[1])
     assert front > 3.0 * v.max()
+
+
+def test_slow_shots_of_the_gun_reach_the_wall():
+    """With 0.1 of the speed upward alone, shots at 10 would fall to the ground before a wall of three rows."""
+    for speed in (6.0, 10.0, 12.0):
+        run = carom.simulate(scenes.gun(shots=1, speed=speed, rows=3), duration=0.25 + 4.9 / speed)
+        hits = run.events.where("kind == 'impact' and second >= 9 and impulse > 0.3")
+        assert len(hits) and (hits["first"] >= 0).all()

@@ -9,6 +9,7 @@ import carom
 from carom import ProblemError
 from carom.scene import boundaries, motion, shapes
 from carom.scene.model import Bodies, Material, Scene
+from carom.sensitivities import follow, holds
 
 STEPS = 1e-5  # of differences: the answers of steppers are exact to 1e-11 and better
 COMMON = ("materials.default.restitution", "scene.gravity")
@@ -227,3 +228,52 @@ def test_a_state_that_is_off_is_noticed_near_rest_and_beside_fast_bodies():
         else:
             follower.compare(run.state)
         follower.cast.actors[body, 6] = 0.0
+
+
+def rolling(friction: float, speed: float) -> Scene:
+    """Two discs that come to rest on the ground and roll against each other so slowly that gravity outweighs it."""
+    bodies = [
+        Bodies(shapes.Disc(0.1), [[0.0, 0.11]], velocity=[[0.05, 0.0]]),
+        Bodies(shapes.Disc(0.1), [[0.21, 0.11]], velocity=[[speed, 0.0]]),
+    ]
+    return scene(bodies, [boundaries.Plane((0.0, 0.0), (0.0, 1.0))], friction, duration=0.35)
+
+
+def test_slow_bodies_that_collide_at_rest_agree_with_differences():
+    off = disagreements(rolling(0.0, -0.03), "time_of_impact")
+    assert max(off.values()) < 1e-5, off
+
+
+def test_friction_beside_a_contact_at_rest_is_a_kink():
+    """Equal discs do not slip on each other; the least difference presses one of them on the ground and lifts one."""
+    run = carom.sensitivity(rolling(0.3, -0.05))
+    assert "a contact at rest is about to push" in [reason for _, reason in run.kinks]
+    assert np.isfinite(run.vjp("bodies.0.velocity", position=np.ones((2, 2)))["bodies.0.velocity"]).all()
+
+
+def boxes(friction: float) -> Scene:
+    """Three boxes that fall alike: impacts of each end holds of its own within rounding of the others."""
+    body = Bodies(shapes.Rectangle(0.4, 0.2), [[0.8 * k, 0.3] for k in range(3)], velocity=[[0.5, 0.0]] * 3, angle=0.1)
+    return scene([body], [boundaries.Plane((0.0, 0.0), (0.0, 1.0))], friction, 0.3, duration=0.6)
+
+
+def test_equal_bodies_have_equal_derivatives():
+    slopes = carom.sensitivity(boxes(0.4)).vjp(["bodies.0.velocity", "bodies.0.position"], position=np.ones((3, 2)))
+    for value in slopes.values():
+        assert value[1:] == pytest.approx(np.broadcast_to(value[0], value[1:].shape), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("stepper", ["time_of_impact", "drift_safe"])
+def test_whole_steps_are_those_that_begin_and_end_by_themselves(stepper, monkeypatch):
+    """The kernel of single contacts and the active set of several ones, against the general way with the law."""
+    cases = [(ball(0.02), 1.2), (box(0.2), 0.9)] if stepper == "time_of_impact" else [(ball(0.3), 1.2)]
+    paths = ["bodies.0.position", "bodies.0.velocity", FRICTION, "scene.gravity", "boundaries.0.normal"]
+    found = [carom.sensitivity(made, duration=end, stepper=stepper).derivative(paths) for made, end in cases]
+    monkeypatch.setattr(follow.Follower, "_alone", lambda self, stage, step, pushed: np.zeros(len(pushed), bool))
+    monkeypatch.setattr(holds, "solved", lambda island, guess: None)
+    for (made, end), fast in zip(cases, found):
+        slow = carom.sensitivity(made, duration=end, stepper=stepper).derivative(paths)
+        for path in paths:
+            for field in ("position", "velocity", "rotation"):
+                one, other = getattr(fast[path], field), getattr(slow[path], field)
+                assert one == pytest.approx(other, rel=1e-7, abs=1e-7 * max(1.0, np.abs(other).max())), (path, field)

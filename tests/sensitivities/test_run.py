@@ -231,7 +231,7 @@ def test_simultaneous_impacts_go_through_the_law_and_are_kinks():
 
 
 def test_tapes_that_were_not_kept_are_made_again(monkeypatch):
-    monkeypatch.setattr(runs, "SEGMENT_EVENTS", 3)
+    monkeypatch.setattr(runs, "SEGMENT_NUMBERS", 500)
     scene = random.random_scene("rough_discs", 0)
     whole = carom.sensitivity(scene)
     monkeypatch.setattr(runs, "KEPT_SEGMENTS", 1)

@@ -246,3 +246,19 @@ def test_worlds_that_the_loop_does_not_treat_take_the_general_path():
         scene = base.with_(**change)
         mover = stepping.make("time_of_impact", build(scene)[0], Response.for_run("gr"), 0.1)
         assert isinstance(mover, TimeOfImpact) and mover.events is None
+
+
+def test_a_queue_that_grows_changes_no_bit(monkeypatch):
+    """A step that begins with room for its first entries alone, and one with room for all."""
+    from carom.stepping import event_driven
+
+    def velocities() -> np.ndarray:
+        mover, state = engine(gas(300, 2), 3.0)
+        return mover.step(state)[0].velocity
+
+    whole, grown = velocities(), []
+    monkeypatch.setattr(event_driven, "ENTRIES_PER_BODY", 1)
+    monkeypatch.setattr(event_driven, "QUEUE_ENTRIES", 2)
+    larger = event_driven.grown_queue
+    monkeypatch.setattr(event_driven, "grown_queue", lambda queue: grown.append(1) or larger(queue))
+    assert np.array_equal(velocities(), whole) and grown

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from carom import ProblemError
 from carom.towers import Tower
 from carom.towers.overhang import Overhang, _switches, largest_overhang, one_blas_thread
-from carom.towers.overhang_model import TABLE, Balance, Structure, polish, with_forces
+from carom.towers.overhang_model import LOAD, TABLE, Balance, Structure, polish, with_forces
 from carom.towers.overhang_proof import HAIRS, StackProof, balance
 
 # Paterson and Zwick; 5 and 6 bricks as printed, to five and four decimals.
@@ -167,6 +167,31 @@ def test_the_harmonic_stack_is_where_single_levels_end():
     end = polish(problem, with_forces(problem, x))
     assert end.broken < 1e-9
     assert end.overhang == pytest.approx(sum(0.5 / k for k in range(1, 7)), abs=1e-8)
+
+
+def test_point_loads_take_the_place_of_counterweights():
+    """Two bricks, a load p on the left end of the upper one, and 2 - p on that of the lower one.
+
+    The upper brick rests on the right end of the lower one, d = 1 / (2 + 2 p) from its own left end; the moments about
+    the edge of the table put the lower one at -(3/2 + p) / 4. The overhang 2 - (3/2 + p) / 4 - d is largest for
+    1 + p = sqrt(2): the best stack of four bricks.
+    """
+    structure, weight = Structure((1, 1), 1), 2.0
+    x = np.array([-0.75, -0.5])
+    problem = Balance(structure, structure.pairs(x, 0.5), loads=weight)
+    end = polish(problem, with_forces(problem, x))
+    _, force, _ = problem.split(end.z)
+    assert end.broken < 1e-9
+    assert sum(f for f, (upper, _) in zip(force, problem.who) if upper == LOAD) == pytest.approx(weight, abs=1e-9)
+    assert end.overhang == pytest.approx(OPTIMA[4], abs=1e-9)
+    assert force[-1] == pytest.approx(sqrt(2.0) - 1.0, abs=1e-4)  # flat at the optimum: the square of this error counts
+
+
+@pytest.mark.long
+def test_twenty_bricks_by_way_of_loads():
+    """The best known stack of 20 has an overhang of 2.32014 (Paterson and Zwick, figure 6)."""
+    found = largest_overhang(20)
+    assert found.proof.holds and 2.3178 < float(found.overhang) <= 2.32014
 
 
 def test_same_call_same_stack():

@@ -115,11 +115,6 @@ class AuditReport:
         """Claims that failed."""
         return [row for row in self.rows if row.claimed and not row.passed]
 
-    @property
-    def contradictions(self) -> list[AuditRow]:
-        """Cells in which the chart of a paper differs from the measurement."""
-        return [row for row in self.rows if row.contradicted]
-
     def to_dict(self) -> dict[str, Any]:
         data: dict[str, Any] = {"problems": list(self.problems), "rows": [row.to_dict() for row in self.rows]}
         if self.spread is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..contact.containment import Containment
 from ..contact.detector import Detector
 from ..errors import ProblemError
 from ..geometry import rotations
@@ -173,6 +174,19 @@ def overlap(run: Trajectory) -> Floats:
     frames = FRAMES if run.count >= THREADED_BODIES else len(run)
     on_threads(measure, [(low, min(low + frames, len(run))) for low in range(0, len(run), frames)])
     return out / world.length_scale
+
+
+def overlap_shares(run: Trajectory) -> Floats:
+    """Deepest overlap per frame, relative to the half width of the thinner body of its pair."""
+    world, out = run.world, np.zeros(len(run))
+    for k, state in enumerate(run.frames()):
+        bodies = np.flatnonzero(run.lives[k] > 0) if run.changes else np.arange(run.count)
+        if not len(bodies):
+            continue
+        part, here = (world.of(bodies, state), state.of(bodies)) if run.changes else (world, state)
+        deepest = Containment(part, Detector(part)).overlap(here, 0.0)
+        out[k] = 0.0 if deepest is None else deepest.share
+    return out
 
 
 def joint_errors(run: Trajectory) -> Floats:

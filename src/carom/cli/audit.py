@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import law_names
-from .console import as_json, number, out, remarks
+from .console import as_json, out, remarks
+from .tables import bare_table, brief, number
 
 if TYPE_CHECKING:
     from ..analysis.audit import AuditReport, AuditRow
-    from ..analysis.audit import Progress as Callback
     from ..analysis.spread import Spread
 
 
@@ -60,12 +58,20 @@ def audit(
     from ..analysis.desiderata import ORDER
     from ..problem.problem import ImpactProblem
     from .compiling import compile_notice
+    from .progress import display
 
     names = None if laws is None else law_names(laws)
     count = len(chosen_laws(names))
     problem = None if file is None else ImpactProblem.load(file)
     steps = count * len(ORDER if problem is None else PROBLEM_DESIDERATA)
-    with compile_notice(), _bar(steps) as callback:
+    with compile_notice(), display("audit", quiet=not remarks().is_terminal) as show_progress:
+        done = 0
+
+        def callback(law: str, desideratum: str) -> None:
+            nonlocal done
+            show_progress(done / steps, f"{law} {desideratum}", f"{done} of {steps}")
+            done += 1
+
         report = measured(problem, names, callback)
     if json:
         print(as_json(report.to_dict()))
@@ -73,23 +79,6 @@ def audit(
         print(_csv(report), end="")
     else:
         show(out(), report, rows)
-
-
-@contextmanager
-def _bar(steps: int) -> Iterator[Callback]:
-    """A progress bar on stderr, removed at the end; none if stderr is not a terminal."""
-    console = remarks()
-    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("audit", total=steps)
-        started = False
-
-        def callback(law: str, desideratum: str) -> None:
-            nonlocal started
-            progress.update(task, description=f"{law} {desideratum}", advance=int(started))
-            started = True
-
-        yield callback
 
 
 def _csv(report: AuditReport) -> str:
@@ -139,11 +128,11 @@ def _show_problem(console: Console, report: AuditReport, rows: int) -> None:
 
 
 def _laws(report: AuditReport) -> str:
-    return f"{len(report.laws)} law{'s' if len(report.laws) > 1 else ''}"
+    return counted(len(report.laws), "law")
 
 
 def _table(report: AuditReport) -> Table:
-    table = Table(header_style="bold", box=None, padding=(0, 1))
+    table = bare_table()
     table.add_column("law", no_wrap=True)
     for name in report.desiderata:
         table.add_column(name, justify="right", no_wrap=True)
@@ -158,22 +147,13 @@ def _cell(row: AuditRow, whole: bool) -> Text:
     mark = "✓" if row.passed else "✗"
     surprise = "!" if (row.claimed and not row.passed) or (whole and not row.agrees_with_claim) else ""
     style = "green" if row.passed else "bold red"
-    return Text(f"{mark}{surprise} {_short(row.worst)}", style=style)
-
-
-def _short(value: float) -> str:
-    """Two digits; numbers from 1e-3 to 1e3 without an exponent."""
-    if value == 0:
-        return "0"
-    if value != value or abs(value) == float("inf"):
-        return "inf"
-    return f"{value:.2g}" if 1e-3 <= abs(value) < 1e3 else f"{value:.0e}"
+    return Text(f"{mark}{surprise} {brief(row.worst)}", style=style)
 
 
 def _show_spread(console: Console, spread: Spread, rows: int) -> None:
     by_contact, by_body = spread.by_contact, spread.by_body
     console.print("[bold]Spread[/]: separation speed after the impact per contact, the largest spread first")
-    table = Table(header_style="bold", box=None, padding=(0, 1))
+    table = bare_table()
     wide = console.width >= 34 + 9 * len(spread.laws)
     table.add_column("contact", justify="right")
     table.add_column("spread", justify="right", style="bold")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..analysis.desiderata import ORDER
 from ..engines.conformance import Conformance, EngineFinding, EngineReport
 from ..engines.process import runner_of
 from .console import as_json, out, remarks
+from .tables import bare_table, brief
 
 
 def audit_engines(specs: Sequence[str], python: str | None, json: bool) -> None:
@@ -29,7 +29,8 @@ def audit_engines(specs: Sequence[str], python: str | None, json: bool) -> None:
 
 
 def _show(console: Console, reports: Sequence[EngineReport]) -> None:
-    table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    table = bare_table((0, 1, 0, 0))
+    table.pad_edge = False
     table.add_column("engine", no_wrap=True)
     for name in ORDER:
         table.add_column(name, justify="right", no_wrap=True)
@@ -46,7 +47,7 @@ def _show(console: Console, reports: Sequence[EngineReport]) -> None:
         for found in report.findings:
             if not found.passed:
                 count = f"{found.failing} of {found.scenes} scenes fail" if found.desideratum != "WAV" else "fails"
-                text = f"  {found.desideratum} {count}, the worst {_short(found.worst)}: {found.where}"
+                text = f"  {found.desideratum} {count}, the worst {brief(found.worst, 0.01, 100.0)}: {found.where}"
                 console.print(Text(text, style="yellow"))
         for reason in dict.fromkeys(report.left_out.values()):
             names = ", ".join(name for name, why in report.left_out.items() if why == reason)
@@ -57,12 +58,5 @@ def _cell(found: EngineFinding) -> Text:
     if not found.scenes:
         return Text("n/a", style="dim")
     if found.passed:
-        return Text(f"✓ {_short(found.worst)}", style="green")
-    return Text(f"✗ {_short(found.worst)}", style="bold red")
-
-
-def _short(value: float) -> str:
-    """Two digits from 0.01 to 100, else one digit and an exponent, so that a row fits into 80 columns."""
-    if value == 0:
-        return "0"
-    return f"{value:.2g}" if 0.01 <= abs(value) < 100 else f"{value:.0e}"
+        return Text(f"✓ {brief(found.worst, 0.01, 100.0)}", style="green")
+    return Text(f"✗ {brief(found.worst, 0.01, 100.0)}", style="bold red")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..shown import counted
 from .arguments import JSON, RUN, number_option
-from .console import WIDE, as_json, out, verdict
-from .tables import count_text, plain_table, small_text
+from .console import WIDE, as_json, out
+from .tables import add_numbers, plain_table, small_text, verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +44,7 @@ def check(
         all_bounds(bounds)  # refuses bad ones
         finished = run.finished
         if not json:  # before the work, which loads kernels
-            title = f"{run.name}, law {run.law}, {count_text(run.count, 'body', 'bodies')}, "
+            title = f"{run.name}, law {run.law}, {counted(run.count, 'body', 'bodies')}, "
             title += f"{run.last.step:,} steps to time {run.last.time:g}" + ("" if finished else " (unfinished)")
             out().print(title, markup=False, style="bold")
         checks = check_run(run, bounds)
@@ -84,8 +85,7 @@ def _table(checks: list[Check], notes: bool) -> Table:
 
     table = plain_table()
     table.add_column("", style="bold", no_wrap=True)
-    table.add_column("largest", justify="right", no_wrap=True)
-    table.add_column("bound", justify="right", no_wrap=True)
+    add_numbers(table, "largest", "bound")
     table.add_column("verdict", no_wrap=True)
     if notes:
         table.add_column("", style="dim")

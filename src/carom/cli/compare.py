@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import (
     ALL,
     SET,
@@ -23,7 +24,7 @@ from .arguments import (
     told,
 )
 from .console import WIDE, as_json, out, remarks
-from .tables import count_text, plain_table, small_text
+from .tables import add_numbers, plain_table, small_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,8 +112,8 @@ def run_all(
         runs = compared(scene, laws, files, progress=progress, **settings)
         for one in runs:
             stack.enter_context(one.run)
+        from ..draw.comparison_figure import draw
         from ..draw.figures import Angle
-        from .compare_figure import draw
 
         paths = draw(runs, output, f"{stem}-compare", instant, Angle.of(scene))
         return [c.numbers for c in runs], energy_rule(runs[0].run), [*paths, *(files.values() if keep else ())]
@@ -128,7 +129,7 @@ def show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> Non
     from rich.markup import escape
 
     console = out()
-    console.print(f"[bold]{escape(scene.name)}[/], {scene.count:,} {'body' if scene.count == 1 else 'bodies'}")
+    console.print(f"[bold]{escape(scene.name)}[/], {counted(scene.count, 'body', 'bodies')}")
     console.print(_table(numbers, console.width >= WIDE))
     must = {"kept": "must be conserved", "never rises": "must not rise", "free": "need not be conserved"}[rule[0]]
     lines = [f"energy: largest change / largest kinetic energy; {must}: {rule[1]}"]
@@ -138,7 +139,7 @@ def show(scene: Scene, numbers: Sequence[Numbers], rule: tuple[str, str]) -> Non
     lines.append("spread: rms distance from the centroid at the end")
     if any(n.unresolved for n in numbers):
         lines.append("*: some steps were finished inelastically or were infeasible")
-    lines += [f"{n.law}: {count_text(n.missed, 'step')} missed the tolerance of the run" for n in numbers if n.missed]
+    lines += [f"{n.law}: {counted(n.missed, 'step')} missed the tolerance of the run" for n in numbers if n.missed]
     for line in lines:
         console.print(f"[dim]{line}[/]")
 
@@ -162,8 +163,7 @@ def _table(numbers: Sequence[Numbers], wide: bool) -> Table:
         shown.pop("overlap")
         if "momentum" in shown:
             shown.pop("angular", None)
-    for title in shown:
-        table.add_column(title, justify="right", no_wrap=True)
+    add_numbers(table, *shown)
     for k, n in enumerate(numbers):
         mark = "[yellow]*[/]" if n.unresolved else ""
         table.add_row(n.law + mark, *(cells[k] for cells in shown.values()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -37,26 +36,6 @@ def out() -> Console:
 def remarks() -> Console:
     """Standard error. One console for all, so that lines and progress bars do not overwrite each other."""
     return SafeConsole(stderr=True, highlight=False)
-
-
-def tick(yes: bool) -> str:
-    """A mark that differs in shape as well as in color."""
-    return "[green]✓[/]" if yes else "[dim]·[/]"
-
-
-def verdict(passed: bool) -> str:
-    """`pass` or `FAIL`, colored."""
-    return "[green]pass[/]" if passed else "[bold red]FAIL[/]"
-
-
-def number(value: float, digits: int = 4) -> str:
-    """A short fixed-point number, with an exponent if it is very small or large; negative zero prints as zero."""
-    if not math.isfinite(value):
-        return str(value)
-    if value != 0.0 and not 1e-3 <= abs(value) < 1e5:
-        rounded = f"{value:.{max(digits - 2, 1)}e}"
-        return f"{0:.{digits}f}" if abs(value) < 1e-12 else rounded
-    return f"{value + 0.0:.{digits}f}"  # + 0.0 removes the sign of a negative zero
 
 
 def as_json(data: Any) -> str:

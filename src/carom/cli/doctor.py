@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .console import as_json, out, verdict
+from .console import as_json, out
+from .tables import verdict
 
 if TYPE_CHECKING:
     from rich.console import Console

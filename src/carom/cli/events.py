@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import JSON, RUN, whole_number
 from .console import WIDE, as_json, out, remarks
-from .tables import count_text, plain_table
+from .tables import plain_table
 
 if TYPE_CHECKING:
     from ..trajectory.events import Events
@@ -97,7 +98,7 @@ def _show(chosen: Events, limit: int, count: int, unlisted: int) -> None:
         table.add_row(*(_text(row[name]) for name in names))
     console.print(table)
     left = f", {len(chosen) - limit:,} not shown" if len(chosen) > limit else ""
-    console.print(f"{count_text(len(chosen), 'event')} of {count:,}{left}", markup=False)
+    console.print(f"{counted(len(chosen), 'event')} of {count:,}{left}", markup=False)
     if unlisted:
         text = f"{unlisted:,} weaker events were summed to stay within the budget; --events all lists them"
         console.print(text, markup=False, style="yellow")

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.table import Table
 
 from ..errors import ProblemError
 from .arguments import check_figure
 from .console import as_json, out, remarks
+from .tables import add_numbers, bare_table
 
 if TYPE_CHECKING:
     from ..sensitivities.fit import Fit
@@ -68,9 +68,10 @@ def fit(
 
 def _show(found: Fit) -> None:
     """Prints the estimates and their correlations."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("parameter", "estimate", "standard error", "95 percent interval"):
-        table.add_column(name, justify="left" if name == "parameter" else "right", no_wrap=True)
+    table = bare_table()
+    table.pad_edge = False
+    table.add_column("parameter", no_wrap=True)
+    add_numbers(table, "estimate", "standard error", "95 percent interval")
     for name, value, error, (low, high) in zip(found.names, found.estimate, found.standard_error, found.interval):
         table.add_row(name, f"{value:.8g}", f"{error:.2g}", f"{low:.6g} to {high:.6g}")
     console = out()

@@ -5,8 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..shown import counted
 from .arguments import JSON, RUN
-from .console import WIDE, as_json, number, out
+from .console import WIDE, as_json, out
+from .tables import (
+    add_numbers,
+    contents_text,
+    events_text,
+    law_text,
+    number,
+    outcomes_text,
+    pairs_table,
+    rate_text,
+    ruled_table,
+    size_text,
+    tolerance_text,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,8 +60,6 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
 def _run_table(facts: dict[str, Any]) -> Table:
     from rich.markup import escape
 
-    from .tables import events_text, law_text, outcomes_text, pairs_table, size_text, tolerance_text
-
     s, energy = facts["settings"], facts["energy"]
     table = pairs_table()
     size = f"{escape(str(facts['file']))}  [dim]{size_text(facts['bytes'])}, Carom {escape(facts['carom_version'])}[/]"
@@ -75,14 +87,10 @@ def _run_table(facts: dict[str, Any]) -> Table:
 
 
 def _statistics_table(facts: dict[str, Any]) -> Table:
-    from rich import box
-    from rich.table import Table
-
     statistics = facts["statistics"]
-    table = Table(title="\nper step", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = ruled_table("\nper step")
     table.add_column("", style="bold")
-    table.add_column("mean", justify="right")
-    table.add_column("maximum", justify="right")
+    add_numbers(table, "mean", "maximum")
     for name, least in (("contacts", 0), ("resting", 1), ("iterations", 0), ("substeps", 2)):
         if statistics[name] is not None and statistics[name]["max"] >= least:
             table.add_row(name, f"{statistics[name]['mean']:,.2f}", f"{statistics[name]['max']:,}")
@@ -93,17 +101,11 @@ def _statistics_table(facts: dict[str, Any]) -> Table:
 
 
 def _seconds_table(facts: dict[str, Any]) -> Table:
-    from rich import box
-    from rich.table import Table
-
     seconds = facts["seconds"]
     total, most = sum(seconds.values()), max(seconds.values())
-    table = Table(
-        title="\ntime by phase; per step in milliseconds", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    table = ruled_table("\ntime by phase; per step in milliseconds")
     table.add_column("phase", style="bold")
-    for name in ("seconds", "share", "mean", "maximum", "minimum"):
-        table.add_column(name, justify="right", no_wrap=True)
+    add_numbers(table, "seconds", "share", "mean", "maximum", "minimum")
     table.add_column("", min_width=BAR)
     for phase, value in seconds.items():
         bar = "█" * round(BAR * value / most) if most else ""
@@ -121,10 +123,9 @@ def _per_step(facts: dict[str, Any], phase: str) -> list[str]:
 
 def _contents(scene: dict[str, Any]) -> str:
     from ..analysis.statistics import SHAPES
-    from .tables import contents_text, count_text
 
     singular = {"meshes": "mesh", "boxes": "box"}
-    kinds = [count_text(scene[name], singular.get(name, name[:-1]), name) for name in SHAPES if scene.get(name)]
+    kinds = [counted(scene[name], singular.get(name, name[:-1]), name) for name in SHAPES if scene.get(name)]
     held = f" ({scene['held']:,} held)" if scene["held"] else ""
     listed = ", ".join(kinds[:-1]) + " and " + kinds[-1] if len(kinds) > 1 else "".join(kinds)
     return contents_text(listed + held, scene["boundaries"])
@@ -150,8 +151,6 @@ def _reached(facts: dict[str, Any]) -> str:
     else:
         steps = facts["settings"]["steps"]
         text = f"{facts['time']:g} of {facts['duration']:g}, {facts['step']:,} of {steps:,} steps"
-    from .tables import rate_text
-
     return text + rate_text(facts["step"], sum(facts["seconds"].values()))
 
 

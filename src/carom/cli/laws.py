@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .arguments import JSON, complete_law, law_named
-from .console import as_json, out, tick
-from .tables import plain_table, show_pairs
+from .console import as_json, out
+from .tables import plain_table, setting, show_pairs, tick
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -88,7 +88,7 @@ def _unclaimed(law: Law) -> list[str]:
 
 def option_text(law: Law) -> list[str]:
     """`key=default` of every option."""
-    return [f"{key}={_value(value)}" for key, value in law.options().items()]
+    return [f"{key}={setting(value)}" for key, value in law.options().items()]
 
 
 def _claims(known: list[tuple[str, Law]], desiderata: list[str], with_options: bool) -> Table:
@@ -116,10 +116,6 @@ def _options(known: list[tuple[str, Law]]) -> Table:
     for name, law in known:
         table.add_row(name, ", ".join(law.restitution_models), ", ".join(option_text(law)) or "none")
     return table
-
-
-def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _plain(law: Law) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Progress of a run on stderr: a bar and a line of numbers in a terminal, otherwise a plain line every ten seconds."""
+"""Progress of work on stderr: a bar and a line of numbers in a terminal, otherwise a plain line every ten seconds."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -17,24 +18,29 @@ if TYPE_CHECKING:
 
     Tell = Callable[[Progress], None]
 
+Show = Callable[[float, str, str], None]  # (share that is done, numbers, time left)
+
 EVERY = 10.0  # seconds between plain lines
 WINDOW = 10.0  # seconds over which the speed is measured: the cost of a step changes during a run
 
 
 class Pace:
-    """Recent speed in steps per second, and an estimate of the remaining seconds."""
+    """Recent speed, and an estimate of the remaining seconds. `begin` are the seconds and the work done at the start.
 
-    def __init__(self) -> None:
-        self._past: deque[tuple[float, int]] = deque([(0.0, 0)])
+    Without it the first update is the start: kernels may be compiled before.
+    """
 
-    def update(self, p: Progress) -> tuple[float, float]:
-        """(steps per second, remaining seconds)."""
-        self._past.append((p.seconds, p.steps_done))
-        while len(self._past) > 2 and p.seconds - self._past[0][0] > WINDOW:
+    def __init__(self, *begin: tuple[float, int]) -> None:
+        self._past: deque[tuple[float, int]] = deque(begin)
+
+    def update(self, seconds: float, done: int, rest: int) -> tuple[float, float]:
+        """(work per second, remaining seconds)."""
+        self._past.append((seconds, done))
+        while len(self._past) > 2 and seconds - self._past[0][0] > WINDOW:
             self._past.popleft()
-        seconds, steps = self._past[0]
-        rate = (p.steps_done - steps) / max(p.seconds - seconds, 1e-9)
-        return rate, (p.steps - p.step) / rate if rate > 0.0 else float("inf")
+        since, before = self._past[0]
+        rate = (done - before) / max(seconds - since, 1e-9)
+        return rate, rest / rate if rate > 0.0 else float("inf")
 
 
 def numbers(p: Progress, rate: float) -> str:
@@ -66,13 +72,55 @@ def clock(seconds: float) -> str:
 @contextmanager
 def telling(title: str, quiet: bool = False) -> Iterator[Tell | None]:
     """A function for `simulate(progress=...)` that displays the progress inside the block; None if `quiet`."""
+    with display(title, quiet) as show:
+        pace = Pace((0.0, 0))
+
+        def tell(p: Progress) -> None:
+            rate, left = pace.update(p.seconds, p.steps_done, p.steps - p.step)
+            show(p.step / max(p.steps, 1), numbers(p, rate), f"{clock(left)} left")
+
+        yield None if quiet else tell
+
+
+@contextmanager
+def film_progress(title: str, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
+    """The same for `carom.render(progress=...)`."""
+    with display(title, quiet) as show:
+        pace = Pace()
+
+        def tell(done: int, count: int) -> None:
+            rate, left = pace.update(time.perf_counter(), done, count - done)
+            show(done / count, f"{done:,} of {count:,} pictures, {rate:.1f}/s", f"{clock(left)} left")
+
+        yield None if quiet else tell
+
+
+@contextmanager
+def display(title: str, quiet: bool = False, every: float = EVERY) -> Iterator[Show]:
+    """A function that displays the progress of some work inside the block.
+
+    In a terminal it moves a bar; elsewhere it writes a line every so many seconds, if the work is not done.
+    """
     if quiet:
-        yield None
-    elif remarks().is_terminal:
-        with _bar() as bar:
-            yield _on_bar(bar, title)
-    else:
-        yield _in_lines(title)
+        yield lambda share, text, left: None
+        return
+    if not remarks().is_terminal:
+        last = time.perf_counter()
+
+        def line(share: float, text: str, left: str) -> None:
+            nonlocal last
+            if time.perf_counter() - last >= every and share < 1.0:
+                last = time.perf_counter()
+                rest = f" · {left}" if left else ""
+                remarks().print(f"{title}: {int(100 * share)} %, {text}{rest}", markup=False, soft_wrap=True)
+
+        yield line
+        return
+    from rich.markup import escape
+
+    with _bar() as bar:
+        task = bar.add_task(escape(title), total=1.0, numbers="preparing", left="")
+        yield lambda share, text, left: bar.update(task, completed=share, numbers=text, left=left)
 
 
 def _bar() -> Bar:
@@ -95,35 +143,6 @@ def _bar() -> Bar:
         transient=True,
         expand=True,
     )
-
-
-def _on_bar(bar: Bar, title: str) -> Tell:
-    from rich.markup import escape
-
-    task = bar.add_task(escape(title), total=1.0, numbers="preparing", left="")
-    pace = Pace()
-
-    def tell(p: Progress) -> None:
-        rate, left = pace.update(p)
-        text = f"{clock(left)} left"
-        bar.update(task, completed=p.step / max(p.steps, 1), numbers=numbers(p, rate), left=text)
-
-    return tell
-
-
-def _in_lines(title: str) -> Tell:
-    pace = Pace()
-    last = 0.0
-
-    def tell(p: Progress) -> None:
-        nonlocal last
-        rate, left = pace.update(p)
-        if p.seconds - last >= EVERY and p.step < p.steps:
-            last = p.seconds
-            line = f"{title}: {100 * p.step // max(p.steps, 1)} %, {numbers(p, rate)} · {clock(left)} left"
-            remarks().print(line, markup=False, soft_wrap=True)
-
-    return tell
 
 
 @contextmanager

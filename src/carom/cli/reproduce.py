@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +14,11 @@ from .arguments import ALL as ALL_FORMATS
 from .arguments import JSON, Formats, check_folder, formats_of
 from .console import as_json, out, remarks
 from .errors import INTERRUPTED
-from .progress import clock, compile_notice_beside_bar, interrupts_as_such
+from .progress import clock, compile_notice_beside_bar, display, interrupts_as_such
+from .tables import add_numbers, ruled_table
 
 if TYPE_CHECKING:
     from ..reproduce import Entry, Evidence
-    from ..reproduce import Progress as Tell
 
 LIST, ALL = "list", "all"
 PROBE, PROBE_NAME = 1 << 20, ".room.part"  # bytes that must fit into the folder before anything is computed
@@ -103,8 +101,7 @@ def _list(entries: dict[str, Entry], json: bool) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("key", style="bold cyan", no_wrap=True)
     table.add_column("figure or table")
-    for scale in ("small", "paper"):
-        table.add_column(scale, justify="right", no_wrap=True)
+    add_numbers(table, "small", "paper")
     for entry in entries.values():
         table.add_row(entry.key, entry.title, *map(_duration, entry.seconds))
     console = out()
@@ -160,7 +157,11 @@ class _Session:
 
         began = time.perf_counter()
         try:
-            with self._telling(entry) as tell, interrupts_as_such():
+            with display(entry.key, every=LINES) as show, interrupts_as_such():
+
+                def tell(part: float, what: str) -> None:
+                    show(part, what, self._left(part, entry).removeprefix("; "))
+
                 run(entry.key, self.output, self.scale, tell, self.record, self.data)
             text = f"{time.perf_counter() - began:.0f} s"
         except Exception as error:  # whatever is wrong with one entry, the others are independent of it
@@ -177,39 +178,6 @@ class _Session:
             return ""
         passed = time.perf_counter() - self.began
         return f"; {clock(passed / now * (1.0 - now) if now > SETTLED else self.total * (1.0 - now))} left"
-
-    @contextmanager
-    def _telling(self, entry: Entry) -> Iterator[Tell]:
-        """A function that shows the progress of an entry: as a bar in a terminal, else as a line now and then."""
-        console = remarks()
-        if not console.is_terminal:
-            yield self._in_lines(entry)
-            return
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        with Progress(
-            TextColumn("{task.description:<44}", markup=False), BarColumn(), TextColumn("{task.fields[left]}"),
-            console=console, transient=True,
-        ) as bar:  # fmt: skip
-            task = bar.add_task(entry.key, total=1.0, left="")
-
-            def tell(part: float, what: str) -> None:
-                left = self._left(part, entry).removeprefix("; ")
-                bar.update(task, completed=part, description=f"{entry.key}: {what}"[:44], left=left)
-
-            yield tell
-
-    def _in_lines(self, entry: Entry) -> Tell:
-        last = time.perf_counter()
-
-        def tell(part: float, what: str) -> None:
-            nonlocal last
-            if time.perf_counter() - last > LINES and part < 1.0:
-                last = time.perf_counter()
-                line = f"{entry.key}: {what}, {100 * part:.0f} %{self._left(part, entry)}"
-                remarks().print(line, markup=False, soft_wrap=True)
-
-        return tell
 
     def _report(self) -> None:
         """Writes the report about everything that is in the folder, and about what failed."""
@@ -235,13 +203,10 @@ class _Session:
 
 
 def _show(key: str, evidence: Evidence) -> None:
-    from rich import box
-    from rich.table import Table
-
     from ..reproduce.report import COLUMNS, cells
 
     console = out()
-    table = Table(box=box.SIMPLE_HEAD, title=key, title_justify="left", pad_edge=False)
+    table = ruled_table(key)
     texts = [cells(row) for row in evidence.rows]
     used = [k for k in range(len(COLUMNS)) if any(row[k] for row in texts)]
     for k in used:

@@ -11,9 +11,11 @@ import typer
 
 from ..errors import ProblemError
 from ..files import write_text
+from ..shown import counted
 from .arguments import LAW_HELP, complete_law, law_named, law_with_options, settings_options
 from .arguments import number as number_
-from .console import WIDE, as_json, number, out, remarks, verdict
+from .console import WIDE, as_json, out, remarks
+from .tables import add_numbers, number, print_cut, ruled_table, vector, verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..problem.problem import ImpactProblem
     from ..problem.solution import ImpactSolution
-    from ..solvers.rows import Floats, Ints
+    from ..solvers.rows import Ints
 
 
 FAILED = 1  # exit code
@@ -122,73 +124,59 @@ def _show(console: Console, solution: ImpactSolution, limit: int) -> None:
     """Prints a solution; lists longer than `limit` are cut with a note."""
     from rich.markup import escape
 
-    from .tables import count_text
-
     p = solution.problem
     n, d = p.block
     status = solution.status if solution.status == "resolved" else f"[yellow]{solution.status}[/]"
     console.print(
-        f"[bold]{escape(p.name)}[/]: {count_text(n, 'body', 'bodies')} of {count_text(d, 'component')}, "
-        f"{count_text(p.contact_count, 'contact')}"
+        f"[bold]{escape(p.name)}[/]: {counted(n, 'body', 'bodies')} of {counted(d, 'component')}, "
+        f"{counted(p.contact_count, 'contact')}"
     )
     console.print(
-        f"law [bold cyan]{solution.law}[/], {status} after {count_text(solution.iterations, 'iteration')}, "
+        f"law [bold cyan]{solution.law}[/], {status} after {counted(solution.iterations, 'iteration')}, "
         f"residual {solution.residual:.1e}"
     )
     for message in solution.messages:
         console.print(f"[yellow]note:[/] {escape(message)}")
-    _print(console, _bodies(solution, limit, console.width >= WIDE), n, limit, "bodies")
-    _print(console, _contacts(solution, limit), p.contact_count, limit, "contacts")
+    print_cut(console, _bodies(solution, limit, console.width >= WIDE), n, limit, "body", "bodies")
+    print_cut(console, _contacts(solution, limit), p.contact_count, limit, "contact")
     console.print(_audit(solution))
-
-
-def _print(console: Console, table: Table, total: int, limit: int, what: str) -> None:
-    console.print(table)
-    if total > limit:
-        console.print(f"  ... and {total - limit} more {what}: --rows {total} prints all, --json has all digits\n")
 
 
 def _bodies(solution: ImpactSolution, limit: int, wide: bool) -> Table:
     p = solution.problem
     before, after = p.block_velocity[:limit], solution.velocity.reshape(p.block)[:limit]
     d = p.block[1]
-    table = _table("velocity")
-    table.add_column("body", justify="right")
+    table = ruled_table("[bold]velocity[/]", "body")
     if d == 1 or (wide and d <= 3):
         names = [""] if d == 1 else [f" {k}" for k in ("xyz"[:d] if d == 2 else "123"[:d])]
-        for when in ("before", "after"):
-            for name in names:
-                table.add_column(when + name, justify="right")
+        add_numbers(table, *(when + name for when in ("before", "after") for name in names))
         for b in range(len(before)):
             table.add_row(str(b), *map(number, before[b]), *map(number, after[b]))
         return table
-    table.add_column("before", justify="right")
-    table.add_column("after", justify="right")
+    add_numbers(table, "before", "after")
     for b in range(len(before)):
-        table.add_row(str(b), _vector(before[b]), _vector(after[b]))
+        table.add_row(str(b), vector(before[b]), vector(after[b]))
     return table
 
 
 def _contacts(solution: ImpactSolution, limit: int) -> Table:
     p = solution.problem
     before, after = p.separation_speed(), solution.separation_speed
-    table = _table("contacts")
-    table.add_column("contact", justify="right")
+    table = ruled_table("[bold]contacts[/]", "contact")
     table.add_column("bodies", justify="center")
-    for title in ("speed before", "speed after", "impulse"):
-        table.add_column(title, justify="right")
+    add_numbers(table, "speed before", "speed after", "impulse")
     slide = solution.friction_impulse
     if slide is not None:
         table.add_column("friction impulse", justify="right")
     for k in range(min(limit, p.contact_count)):
         touched = p.rows.body[p.rows.ptr[k] : p.rows.ptr[k + 1]]
         row = [str(k), _names(touched), number(before[k]), number(after[k]), number(solution.impulse[k])]
-        table.add_row(*row, *([] if slide is None else [_vector(slide[k])]))
+        table.add_row(*row, *([] if slide is None else [vector(slide[k])]))
     return table
 
 
 def _audit(solution: ImpactSolution) -> Table:
-    table = _table("audit")
+    table = ruled_table("[bold]audit[/]")
     table.add_column("measured")
     table.add_column("value", justify="right")
     table.add_column("unit")
@@ -198,17 +186,6 @@ def _audit(solution: ImpactSolution) -> Table:
         value = number(m.value, 6) if m.unit == "J" else f"{m.value:.2e}"
         table.add_row(m.name, value, m.unit, m.bound, verdict(m.passed) if m.bound else "")
     return table
-
-
-def _table(title: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-
-
-def _vector(values: Floats) -> str:
-    return "(" + ", ".join(number(float(v)) for v in values.ravel()) + ")"
 
 
 def _names(touched: Ints) -> str:

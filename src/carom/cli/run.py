@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import (
     INTEGRATOR,
     LAW_HELP,
@@ -22,7 +24,17 @@ from .arguments import (
     told,
 )
 from .console import as_json, out, remarks
-from .tables import small_text
+from .tables import (
+    contents_text,
+    events_text,
+    law_text,
+    outcomes_text,
+    show_pairs,
+    size_text,
+    small_text,
+    tolerance_text,
+    took_text,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,9 +61,10 @@ class Start:
 
 BEFORE, AFTER = ("duration", "step", "stepper", "tolerance", "active_set"), ("frame_rate", "impulses", "events")
 MODELS = ("restitution_model", "friction_model")
+OF_RESUMED = ("duration", "threads", "seconds")  # settings that a resumed run takes
 
 
-@settings_options(("threads",), after="at")
+@settings_options(("threads", "seconds"), after="at")
 @settings_options((*AFTER, *MODELS), after="integrator")
 @settings_options(BEFORE, after="parameter")
 def run(
@@ -96,7 +109,7 @@ def run(
             "--output": output,
             "--from": source_run,
         }
-        fixed = {name: value for name, value in settings.items() if name not in ("duration", "threads")}
+        fixed = {name: value for name, value in settings.items() if name not in OF_RESUMED}
         given |= {f"--{name.replace('_', '-')}": value for name, value in fixed.items()} | {"--overwrite": overwrite}
         _resume(resume, [name for name, value in given.items() if value], settings, display)
         return
@@ -174,44 +187,68 @@ def _resume(path: Path, given: list[str], settings: dict[str, Any], display: Dis
         title, after = f"{before.name}, {before.law}", before.last.step
 
     def work(tell: Any) -> Trajectory:
-        return resume(path, duration=settings["duration"], threads=settings["threads"], progress=tell)
+        return resume(path, progress=tell, **{name: settings[name] for name in OF_RESUMED})
 
     _carry_out(work, title, path, display, after)
 
 
 def _carry_out(work: Callable[[Any], Trajectory], title: str, path: Path, display: Display, after: int = 0) -> None:
-    """Computes the run with progress and viewer, and prints its summary or, after Ctrl-C, how to continue it.
+    """Computes the run with progress and viewer, and prints its summary.
 
     `work` is called with the progress function; `after` is the step at which a resumed run starts.
     """
-    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+    from ..analysis.checks import check_run
+    from .check import checks_as_dict, show_verdict
     from .view import live_view
 
     with live_view(path, display.view) as viewer:
-        began, existed = time.perf_counter(), path.exists()
-        try:
-            with interrupts_as_such(), telling(title, display.quiet) as tell, compile_notice_beside_bar() as compiled:
-                done = work(tell if viewer is None else viewer.beside(tell))
-        except KeyboardInterrupt:
-            _say_how_to_continue(path, existed and not after)
-            raise
-        from ..analysis.checks import check_run
-        from ..analysis.statistics import run_summary
-        from .check import checks_as_dict, show_verdict
-
-        with done as trajectory:
-            facts = run_summary(trajectory, time.perf_counter() - began, after)
+        beside = None if viewer is None else viewer.beside
+        with computed(work, title, path, display.quiet, after, beside) as (trajectory, facts):
             checks = check_run(trajectory) if display.json or not display.quiet else []
-        facts["compile_seconds"] = compiled.seconds
         if display.json:
             print(as_json(facts | checks_as_dict(checks)), flush=True)
         elif not display.quiet:
             _show(out(), facts)
             show_verdict(out(), checks)
-            hint = f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}"
-            remarks().print(hint, markup=False, soft_wrap=True)
+            say_what_is_next(path)
         if viewer is not None:
             viewer.wait()
+
+
+@contextmanager
+def computed(
+    work: Callable[[Any], Trajectory],
+    title: str,
+    path: Path,
+    quiet: bool,
+    after: int = 0,
+    beside: Callable[[Any], Any] | None = None,
+) -> Iterator[tuple[Trajectory, dict[str, Any]]]:
+    """The trajectory of some work and its summary; says how to continue a run that Ctrl-C or the clock has stopped.
+
+    `beside` makes the progress function serve a viewer as well.
+    """
+    from ..analysis.statistics import run_summary
+    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
+
+    began, existed = time.perf_counter(), path.exists()
+    try:
+        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
+            done = work(tell if beside is None else beside(tell))
+    except KeyboardInterrupt:
+        _say_how_to_continue(path, existed and not after)
+        raise
+    if not done.finished:
+        _say_how_to_continue(path, False)
+    with done as trajectory:
+        facts = run_summary(trajectory, time.perf_counter() - began, after)
+        yield trajectory, facts | {"compile_seconds": compiled.seconds}
+
+
+def say_what_is_next(path: Path) -> None:
+    """The commands that take the run."""
+    hint = f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}"
+    remarks().print(hint, markup=False, soft_wrap=True)
 
 
 def _say_how_to_continue(path: Path, older: bool) -> None:
@@ -240,20 +277,8 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     """Prints the facts of `analysis.statistics.run_summary`."""
     from rich.markup import escape
 
-    from .tables import (
-        contents_text,
-        count_text,
-        events_text,
-        law_text,
-        outcomes_text,
-        show_pairs,
-        size_text,
-        tolerance_text,
-        took_text,
-    )
-
     s = facts["settings"]
-    contents = contents_text(count_text(facts["bodies"], "body", "bodies"), facts["boundaries"])
+    contents = contents_text(counted(facts["bodies"], "body", "bodies"), facts["boundaries"])
     rotations = f", rotations by {facts['integrator']}" if facts.get("integrator") else ""
     rows = [
         ("scene", f"[cyan]{escape(facts['scene'])}[/]: {contents}"),
@@ -270,7 +295,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
         ("overlap", _overlap(facts)),
     ]
     if facts["cut"]:
-        rows.append(("cut", f"{count_text(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
+        rows.append(("cut", f"{counted(facts['cut'], 'step')}, into at most {facts['substeps']['max']:,} sub-steps"))
     if facts["recorded_impulses"]:
         rows.append(("impulses", f"recorded {facts['recorded_impulses']}"))
     rows.append(("events", events_text(facts["events"])))

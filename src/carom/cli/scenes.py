@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..shown import counted
 from .arguments import JSON, complete_scene
 from .console import as_json, out
-from .tables import count_text, plain_table
+from .tables import plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,7 +74,7 @@ def _describe(console: Console, name: str, entry: Entry) -> None:
         table.add_row(key, str(value), str(entry.small.get(key, "")))
     console.print(table)
     facts = run_facts(entry)
-    text = f"{count_text(facts['bodies'], 'body', 'bodies')}, law {facts['law']}, "
+    text = f"{counted(facts['bodies'], 'body', 'bodies')}, law {facts['law']}, "
     text += f"{facts['duration']:g} units of time in steps of {facts['step']:g}, {facts['stepper']}"
     console.print(text + (f", rotations by {facts['integrator']}" if "integrator" in facts else ""))
     first = next(iter(entry.parameters.items()), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +9,13 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ProblemError
+from ..shown import counted
 from .arguments import ALL, Formats, formats_of, names_a_figure, whole_number
 from .console import as_json, out, remarks
 
 if TYPE_CHECKING:
     from ..sweeps import Progress, Results
 
-EVERY = 10.0  # seconds between plain lines of progress
 SHOWN = 5  # failed runs whose errors are printed
 
 
@@ -56,12 +54,17 @@ def run(
     """Run every combination that is not done yet, and write one table. `run` may be left out."""
     from ..sweeps import read_plan
     from ..sweeps import sweep as all_runs
-    from .progress import compile_notice_beside_bar
+    from .progress import clock, compile_notice_beside_bar, display
 
     chosen = read_plan(plan)
     last: list[Progress] = []
     try:
-        with _telling(plan.stem, quiet, last) as tell, compile_notice_beside_bar():
+        with display(plan.stem, quiet) as show, compile_notice_beside_bar():
+
+            def tell(p: Progress) -> None:
+                last[:] = [p]
+                show(p.done / p.runs, _numbers(p), "" if p.left is None else f"{clock(p.left)} left")
+
             found = all_runs(chosen, out=output, workers=workers, scheduler=scheduler, progress=tell)
     except KeyboardInterrupt:
         if last:
@@ -76,11 +79,11 @@ def run(
 
 def _show(found: Results, seconds: float) -> None:
     from ..sweeps.store import TABLE
-    from .tables import count_text, duration_text, show_pairs
+    from .tables import duration_text, show_pairs
 
     failed = found.failed
     spent = sum(row["seconds"] or 0.0 for row in found.rows)
-    state = f"{count_text(len(found.done), 'run')} done"
+    state = f"{counted(len(found.done), 'run')} done"
     if failed:
         state += f", [bold red]{len(failed):,} failed[/]"
     rows = [("runs", state), ("varied", ", ".join(found.varied) or "seeds only")]
@@ -94,42 +97,10 @@ def _show(found: Results, seconds: float) -> None:
     remarks().print(f"next: carom sweep plot {found.path}", markup=False, soft_wrap=True)
 
 
-@contextmanager
-def _telling(title: str, quiet: bool, last: list[Progress]) -> Iterator[Callable[[Progress], None]]:
-    """A function for `sweep(progress=...)`; the latest progress is kept in `last`."""
-    if quiet or not remarks().is_terminal:
-        shown = 0.0
-
-        def tell(p: Progress) -> None:
-            nonlocal shown
-            last[:] = [p]
-            if not quiet and p.seconds - shown >= EVERY and p.done < p.runs:
-                shown = p.seconds
-                remarks().print(f"{title}: {_line(p)}", markup=False, soft_wrap=True)
-
-        yield tell
-        return
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[line]}"))
-    with Bar(*columns, console=remarks(), transient=True, expand=True) as bar:
-        task = bar.add_task(title, total=1, line="preparing")
-
-        def tell_bar(p: Progress) -> None:
-            last[:] = [p]
-            bar.update(task, total=p.runs, completed=p.done, line=_line(p))
-
-        yield tell_bar
-
-
-def _line(p: Progress) -> str:
-    from .progress import clock
-
-    left = "" if p.left is None else f", {clock(p.left)} left"
+def _numbers(p: Progress) -> str:
     failed = f", {p.failed:,} failed" if p.failed else ""
     who = f"{p.workers} workers" if p.workers > 1 else "1 worker"
-    return f"{p.done:,} of {p.runs:,} runs{failed}{left} ({who})"
+    return f"{p.done:,} of {p.runs:,} runs{failed} ({who})"
 
 
 @sweep.command(epilog="Example: carom sweep plot results")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +14,10 @@ from ..settings import CollapseSettings, settings_of
 from .arguments import number_option, settings_options, whole_number
 from .console import as_json, out, remarks
 from .errors import INTERRUPTED
-from .progress import EVERY
 
 if TYPE_CHECKING:
     from ..towers import Tower
+    from ..trajectory import Trajectory
 
 STEPS, STEP = 1000, 0.01  # defaults of `carom tower collapse`
 COLLAPSE_OPTIONS = ("lengths", "coordinates", "bracing", "penalty", "edges", "passes")
@@ -212,49 +210,19 @@ def collapse(
         wanted = "--coordinates framework as well: reduced coordinates have no bars"
         raise ProblemError("--bracing", options["bracing"], wanted)
     options |= {"steps": STEPS if steps is None else steps, "step": STEP if step is None else step, "method": method}
-    facts = _run_collapse(falling, options, path, overwrite, quiet)
+    from .run import computed, say_what_is_next
+    from .tower_tables import facts_of, show_collapse
+
+    def work(tell: Any) -> Trajectory:
+        return falling.collapse(output=path, progress=tell, overwrite=overwrite, **options)
+
+    with computed(work, f"{falling.name}, {method}", path, quiet) as (_, facts):
+        facts["tower"] = facts_of(falling)
     if json:
         print(as_json(facts))
     elif not quiet:
-        from .tower_tables import show_collapse
-
         show_collapse(out(), facts)
-        _remark(f"next: carom view {path}, carom render {path} -o film.mp4, carom plot {path}")
-
-
-def _run_collapse(falling: Tower, options: dict[str, Any], path: Path, overwrite: bool, quiet: bool) -> dict[str, Any]:
-    """Runs the collapse with its progress bar; returns the summary."""
-    from ..analysis.statistics import run_summary
-    from .progress import compile_notice_beside_bar, interrupts_as_such, telling
-    from .tower_tables import facts_of
-
-    began, existed = time.perf_counter(), path.exists()
-    title = f"{falling.name}, {options['method']}"
-    try:
-        with interrupts_as_such(), telling(title, quiet) as tell, compile_notice_beside_bar() as compiled:
-            done = falling.collapse(output=path, progress=tell, overwrite=overwrite, **options)
-    except KeyboardInterrupt:
-        _report_interrupted(path, existed)
-        raise
-    with done as trajectory:
-        facts = run_summary(trajectory, time.perf_counter() - began)
-    return facts | {"compile_seconds": compiled.seconds, "tower": facts_of(falling)}
-
-
-def _report_interrupted(path: Path, existed: bool) -> None:
-    """After Ctrl-C: reports the content of the file. `existed`: there was a file, which may not have been replaced."""
-    from ..trajectory import Trajectory
-
-    if not path.exists():
-        _remark("stopped before the first step: there is no file")
-        return
-    with Trajectory(path) as run:
-        last, steps, finished = run.last, run.settings.steps, run.finished
-    if finished:
-        _remark(f"{path}: {'the previous file is unchanged' if existed else 'the run is finished'}")
-    else:
-        _remark(f"stopped at step {last.step:,} of {steps:,}; {path} has the steps up to there")
-        _remark(f"to continue:  carom run --resume {path}")
+        say_what_is_next(path)
 
 
 @tower.command(epilog="Example: carom tower overhang 5")
@@ -278,10 +246,15 @@ def overhang(
         _check_toml(output, "--output", overwrite)
     from ..towers.overhang import largest_overhang
     from .compiling import compile_notice
+    from .progress import display
     from .tower_tables import overhang_facts, show_overhang
 
     began = time.perf_counter()
-    with compile_notice(), _overhang_bar(f"overhang of {n}", quiet) as tell:
+    with compile_notice(), display(f"overhang of {n}", quiet) as show:
+
+        def tell(done: int, total: int, best: float) -> None:
+            show(done / max(total, 1), f"best {best:.5f}", "")
+
         found = largest_overhang(n, seconds=seconds, progress=tell)
     if output is not None:
         found.tower.save(output, overwrite=overwrite)
@@ -298,35 +271,6 @@ def overhang(
     if not found.finished:
         _remark("interrupted: this is the best stack so far")
         raise typer.Exit(INTERRUPTED)
-
-
-@contextmanager
-def _overhang_bar(title: str, quiet: bool) -> Iterator[Callable[[int, int, float], None] | None]:
-    """The largest overhang so far: beside a progress bar in a terminal, else a line now and then."""
-    if quiet:
-        yield None
-        return
-    if not remarks().is_terminal:
-        yield _overhang_lines(title)
-        return
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TextColumn("best {task.fields[best]:.5f}"))
-    with Progress(*columns, console=remarks(), transient=True) as bar:
-        task = bar.add_task(title, total=1.0, best=0.0)
-        yield lambda done, total, best: bar.update(task, completed=done / max(total, 1), best=best)
-
-
-def _overhang_lines(title: str) -> Callable[[int, int, float], None]:
-    last = time.perf_counter()
-
-    def tell(done: int, total: int, best: float) -> None:
-        nonlocal last
-        if time.perf_counter() - last >= EVERY and done < total:
-            last = time.perf_counter()
-            _remark(f"{title}: {100 * done // total} %, best {best:.5f}")
-
-    return tell
 
 
 @tower.command(epilog="Example: carom tower new mine.toml")

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from ..shown import counted
 from ..towers.contacts import GROUND
 from ..towers.drawing import carried
-from .console import number
-from .tables import count_text, plain_table, show_pairs, size_text, took_text
+from .tables import number, plain_table, print_cut, ruled_table, show_pairs, size_text, took_text
 
 if TYPE_CHECKING:
     from ..towers import Tower
@@ -39,10 +37,10 @@ def facts_of(tower: Tower) -> dict[str, Any]:
 
 def headline(facts: dict[str, Any]) -> str:
     """One line about the tower, as rich markup."""
-    parts = [count_text(facts["bricks"], "brick") + (f" ({facts['fixed']} fixed)" if facts["fixed"] else "")]
-    parts.append(count_text(facts["contacts"], "contact"))
+    parts = [counted(facts["bricks"], "brick") + (f" ({facts['fixed']} fixed)" if facts["fixed"] else "")]
+    parts.append(counted(facts["contacts"], "contact"))
     if facts["pins"]:
-        parts.append(count_text(facts["pins"], "pin"))
+        parts.append(counted(facts["pins"], "pin"))
     return f"[bold cyan]{escape(facts['tower'])}[/]: {', '.join(parts)}, mass model {facts['mass_model']}"
 
 
@@ -124,14 +122,14 @@ def _forces(console: Console, tower: Tower, verdict: Stability, limit: int) -> N
     order = carrying[np.argsort(-forces[carrying], kind="stable")]
     _, upper, lower = carried(tower)
     console.print(f"\n[bold]forces[/]: {len(order)} of {len(forces)} contacts carry, the largest first")
-    table = _table("brick", "rests on", "at x", "at y", "force")
+    table = ruled_table("", "brick", "rests on", "at x", "at y", "force")
     for k in order[:limit]:
         pair = (_brick(tower, int(upper[k])), _brick(tower, int(lower[k])))
         table.add_row(*pair, *(number(float(v)) for v in (*found.point[k], forces[k])))
-    _print(console, table, len(order), limit, "contact")
+    print_cut(console, table, len(order), limit, "contact")
     if verdict.pin_forces is not None and len(verdict.pin_forces):
         console.print("[bold]pins[/]: force on the first brick of each")
-        pins = _table("pin", "bricks", "x", "y")
+        pins = ruled_table("", "pin", "bricks", "x", "y")
         for k, (pin, (x, y)) in enumerate(zip(tower.pins, verdict.pin_forces)):
             held = f"{_brick(tower, pin.first)}, {_brick(tower, pin.second)}"
             pins.add_row(str(k), held, number(float(x)), number(float(y)))
@@ -145,10 +143,10 @@ def _motion(console: Console, tower: Tower, verdict: Stability, limit: int) -> N
     order = order[np.argsort(-size[order], kind="stable")]
     text = f"{len(order)} of {tower.count} bricks move, no contact closes, gravity does work {number(verdict.power)}"
     console.print(f"\n[bold]proof[/]: {text}\nwhen the fastest corner moves by 1")
-    table = _table("brick", "x", "y", "turn")
+    table = ruled_table("", "brick", "x", "y", "turn")
     for i in order[:limit]:
         table.add_row(_brick(tower, int(i)), *(number(float(v)) for v in motion[i]))
-    _print(console, table, len(order), limit, "brick")
+    print_cut(console, table, len(order), limit, "brick")
 
 
 def _brick(tower: Tower, i: int) -> str:
@@ -156,21 +154,6 @@ def _brick(tower: Tower, i: int) -> str:
         return "ground"
     name = tower.bricks[i].name
     return f"{i} {escape(name)}" if name else str(i)
-
-
-def _print(console: Console, table: Table, total: int, limit: int, what: str) -> None:
-    console.print(table)
-    if total > limit:
-        console.print(
-            f"  ... and {count_text(total - limit, f'more {what}')}: --rows {total} prints all, --json has all digits\n"
-        )
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in titles:
-        table.add_column(title, justify="right")
-    return table
 
 
 # ---- collapse
@@ -225,7 +208,7 @@ def show_overhang(console: Console, found: Overhang, facts: dict[str, Any]) -> N
     console.print(f"overhang [bold]{facts['overhang']:.6f}[/] brick lengths, [bold green]stable[/], {how}")
     console.print(f"[dim]the harmonic stack has an overhang of {facts['harmonic']:.6f}[/]")
     console.print(f"[dim]{facts['evaluations']:,} stacks examined in {facts['seconds']:.1f} s[/]")
-    table = _table("brick", "left end", "right end", "bottom")
+    table = ruled_table("", "brick", "left end", "right end", "bottom")
     for i, brick in enumerate(found.tower.bricks):
         if not brick.fixed:
             x, y = brick.corners.T

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from rich.markup import escape
 
 from .arguments import JSON, SET
 from .console import as_json, out
+from .tables import short
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,9 +38,9 @@ def validate(
         print(as_json({"file": str(file), "valid": True, **_plain(scene, world)}))
         return
     console = out()
-    console.print(f"[bold]{_safe(scene.name)}[/] is a valid scene.")
+    console.print(f"[bold]{escape(scene.name)}[/] is a valid scene.")
     if scene.description:
-        console.print(f"[dim]{_safe(scene.description)}[/]")
+        console.print(f"[dim]{escape(scene.description)}[/]")
     tables = [_groups(scene, world), _boundaries(scene), _materials(scene), _settings(scene, world, state)]
     for table in tables:
         if table.row_count:
@@ -60,12 +62,6 @@ def _plain(scene: Scene, world: World) -> dict[str, Any]:
         },
         "mass": float(world.mass[world.free].sum()),
     }
-
-
-def _safe(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 def _table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
@@ -91,8 +87,8 @@ def _groups(scene: Scene, world: World, longest: int = 20) -> Table:
             name = group.name or f"bodies[{index}]"
             mass = _range(world.mass[start:end]) if group.motion is None else ""  # scripted: its mass has no effect
             motion = "free" if group.motion is None else group.motion.kind
-            row = (f"{group.count:,}", group.shape.kind, _size(group), mass, _safe(group.material), motion)
-            table.add_row(_safe(name), *row)
+            row = (f"{group.count:,}", group.shape.kind, _size(group), mass, escape(group.material), motion)
+            table.add_row(escape(name), *row)
         start = end
     rest = scene.bodies[longest:]
     if rest:
@@ -100,7 +96,7 @@ def _groups(scene: Scene, world: World, longest: int = 20) -> Table:
         table.add_row(f"{len(rest)} more groups", f"{sum(g.count for g in rest):,}", ", ".join(kinds), "", "", "", "")
     if len(scene.bodies) > 1:
         table.add_section()
-        table.add_row("all", f"{scene.count:,}", "", "", _short(float(world.mass[world.free].sum())), "", "")
+        table.add_row("all", f"{scene.count:,}", "", "", short(float(world.mass[world.free].sum())), "", "")
     return table
 
 
@@ -109,9 +105,9 @@ def _size(group: Bodies) -> str:
     sizes = []
     for key, value in group.shape.to_file(Path()).items():
         if key == "path":
-            return _safe(Path(value).name)
+            return escape(Path(value).name)
         if key == "size":
-            sizes.append(" x ".join(_short(v) for v in value))
+            sizes.append(" x ".join(short(v) for v in value))
         elif isinstance(value, list) and isinstance(value[0], (list, dict)):
             sizes.append(f"{len(value):,} {key}")
         else:
@@ -127,11 +123,11 @@ def _boundaries(scene: Scene) -> Table:
         where = ", ".join(f"{key} {_value(value)}" for key, value in fields.items())
         where += ", bodies outside" if not getattr(boundary, "inside", True) else ""
         where += ", open at the top" if getattr(boundary, "open_top", False) else ""
-        table.add_row(boundary.kind, where, _safe(boundary.material), boundary.motion.kind)
+        table.add_row(boundary.kind, where, escape(boundary.material), boundary.motion.kind)
     if scene.periodic is not None:
         sides = {axis: getattr(scene.periodic, axis, None) for axis in "xyz"}
         where = ", ".join(f"{axis} {_value(side)}" for axis, side in sides.items() if side is not None)
-        shear = f", shear rate {_short(scene.periodic.shear_rate)}" if scene.periodic.shear_rate else ""
+        shear = f", shear rate {short(scene.periodic.shear_rate)}" if scene.periodic.shear_rate else ""
         table.add_row("periodic", where + shear, "", "")
     return table
 
@@ -145,10 +141,10 @@ def _materials(scene: Scene) -> Table:
     for name, m in scene.materials.items():
         if name in used or name != "default":
             numbers = [_number(getattr(m, key)) for key in (*columns, "density")]
-            table.add_row(_safe(name), *numbers, "" if name in used else "[yellow]not used[/]")
+            table.add_row(escape(name), *numbers, "" if name in used else "[yellow]not used[/]")
     for (a, b), values in scene.pairs.items():
         given = [_number(values[k]) if k in values else "" for k in columns]
-        table.add_row(_safe(f"{a}, {b}"), *given, "", "")
+        table.add_row(escape(f"{a}, {b}"), *given, "", "")
     return table
 
 
@@ -156,7 +152,7 @@ def _number(value: Any) -> str:
     """A coefficient, or how it depends on speed."""
     if callable(value):
         return "function of speed"
-    return f"{_short(value[0][1])} to {_short(value[-1][1])}" if isinstance(value, tuple) else _short(value)
+    return f"{short(value[0][1])} to {short(value[-1][1])}" if isinstance(value, tuple) else short(value)
 
 
 def _has(scene: Scene, key: str) -> bool:
@@ -175,32 +171,28 @@ def _settings(scene: Scene, world: World, state: State) -> Table:
     speed = float(lengths(state.velocity[:, : world.dimension]).max())
     table.add_row(
         "fastest body",
-        f"{_short(speed)}, {_short(speed * scene.step / world.length_scale)} of the length scale per step",
+        f"{short(speed)}, {short(speed * scene.step / world.length_scale)} of the length scale per step",
     )
     table.add_row("gravity", _value(world.gravity))
     models = ", ".join(m for m in (scene.restitution_model, scene.friction_model) if m is not None)
     table.add_row("law", scene.law + (f" ({models})" if models else ""))
     steps = round(scene.duration / scene.step)
-    times = f"{scene.stepper}, {steps:,} steps of {_short(scene.step)} to time {_short(scene.duration)}"
+    times = f"{scene.stepper}, {steps:,} steps of {short(scene.step)} to time {short(scene.duration)}"
     table.add_row(
         "stepping", times + (f", rotations by {scene.rotation_integrator}" if scene.rotation_integrator else "")
     )
     if scene.tolerance is not None:
         table.add_row("tolerance", str(scene.tolerance))
-    table.add_row("frames", f"{_short(scene.frame_rate)} per unit of time")
+    table.add_row("frames", f"{short(scene.frame_rate)} per unit of time")
     return table
-
-
-def _short(value: float) -> str:
-    return f"{value:.5g}"
 
 
 def _value(value: object) -> str:
     import numpy as np
 
     if isinstance(value, (tuple, list, np.ndarray)):
-        return "(" + ", ".join(_short(float(v)) for v in value) + ")"
-    return _short(value) if isinstance(value, float) else str(value).lower()
+        return "(" + ", ".join(short(float(v)) for v in value) + ")"
+    return short(value) if isinstance(value, float) else str(value).lower()
 
 
 def _range(values: object) -> str:
@@ -208,4 +200,4 @@ def _range(values: object) -> str:
 
     array = np.asarray(values)
     low, high = float(array.min()), float(array.max())
-    return _short(low) if _short(low) == _short(high) else f"{low:.3g}–{high:.3g}"
+    return short(low) if short(low) == short(high) else f"{low:.3g}–{high:.3g}"

@@ -331,7 +331,8 @@ def _round_pairs(shapes: Shapes, motions: Motions) -> tuple[np.ndarray, Floats, 
     """Mask (m,) of the pairs of discs or spheres; sum of radii (m,), distance and displacement (m, 3) of all pairs."""
     m = len(motions.owner) // 2
     a, b = motions.owner[:m], motions.owner[m:]
-    apart, displacement = (c[m:] - c[:m] for c in (motions.position, motions.displacement))
+    place, way = motions.position, motions.displacement
+    apart, displacement = place[m:] - place[:m], way[m:] - way[:m]
     return shapes.round[a] & shapes.round[b], shapes.radius[a] + shapes.radius[b], apart, displacement
 
 

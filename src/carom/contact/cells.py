@@ -23,6 +23,9 @@ FEWEST_CELLS = 27
 # array of their own, and entries of the next bucket loaded ahead, made the loop slower, with 20,000 balls and with a
 # million.)
 CELL, AFTER, BEFORE, BALL = 8, 11, 12, 16
+EMPTY_CELL = (
+    -1
+)  # entry of `Cells.head`. In a dense gas few cells have two balls; the links of a single ball are not read
 CELL_ROOM = 1.0 + 1e-6  # width of the narrowest cell, in diameters of the largest ball
 FEWEST_PERIODIC = 3  # cells along a periodic axis: with fewer, a pair may touch across both sides
 
@@ -34,7 +37,7 @@ class Cells(NamedTuple):
     size: Vec3
     period: Vec3  # length of the period along each axis; 0 for none
     counts: tuple[int, int, int]
-    head: NDArray[np.int32]  # (c,) first ball in each cell; -1 if there is none
+    head: NDArray[np.int32]  # (c,) the ball in each cell, or -2 - its first ball if it has several; EMPTY_CELL
     ball: NDArray[np.int32]  # (n, BALL)
 
 
@@ -57,7 +60,7 @@ def make_cells(position: Floats, diameter: float, low: Floats, period: Floats) -
         return None
     size = np.maximum(extent / counts, narrowest)
     number = (int(counts[0]), int(counts[1]), int(counts[2]))
-    empty = np.full(number[0] * number[1] * number[2], -1, np.int32)
+    empty = np.full(number[0] * number[1] * number[2], EMPTY_CELL, np.int32)
     corner, sides, periods = (Vec3(*(float(x) for x in vector)) for vector in (start, size, period))
     return Cells(corner, sides, periods, number, empty, cache_lines(n).view(np.int32))
 
@@ -86,25 +89,38 @@ def cell_of(cells, i):
     return (ball[CELL + 2] * cells.counts[1] + ball[CELL + 1]) * cells.counts[0] + ball[CELL]
 
 
+@lean(inline="always")
+def _first_ball(entry):
+    """The first ball of a cell with this entry of `Cells.head`, which is not EMPTY_CELL."""
+    return entry if entry >= 0 else -2 - entry
+
+
 @lean
 def put_in_cell(cells, i):
     """Adds ball i to the list of its cell."""
     cell = cell_of(cells, i)
-    first = cells.head[cell]
-    cells.ball[i, AFTER], cells.ball[i, BEFORE] = first, -1
-    if first >= 0:
-        cells.ball[first, BEFORE] = i
-    cells.head[cell] = i
+    entry = cells.head[cell]
+    cells.ball[i, AFTER], cells.ball[i, BEFORE] = -1, -1
+    if entry == EMPTY_CELL:
+        cells.head[cell] = i
+        return
+    first = _first_ball(entry)
+    cells.ball[i, AFTER], cells.ball[first, BEFORE] = first, i
+    cells.head[cell] = -2 - i
 
 
 @lean
 def take_from_cell(cells, i):
     """Removes ball i from the list of its cell."""
-    before, after = cells.ball[i, BEFORE], cells.ball[i, AFTER]
+    before, after, cell = cells.ball[i, BEFORE], cells.ball[i, AFTER], cell_of(cells, i)
     if before >= 0:
         cells.ball[before, AFTER] = after
+        if after < 0 and cells.ball[before, BEFORE] < 0:
+            cells.head[cell] = before
+    elif after < 0:
+        cells.head[cell] = EMPTY_CELL
     else:
-        cells.head[cell_of(cells, i)] = after
+        cells.head[cell] = after if cells.ball[after, AFTER] < 0 else -2 - after
     if after >= 0:
         cells.ball[after, BEFORE] = before
 
@@ -167,12 +183,15 @@ def put_around(cells, i, axis, side, around):
             for x in range(px + x0, px + x1 + 1):
                 if cells.period.x == 0.0 and not 0 <= x < cells.counts[0]:
                     continue
-                j = cells.head[row + _index(x, cells.counts[0])]
+                entry = cells.head[row + _index(x, cells.counts[0])]
+                if entry == EMPTY_CELL:
+                    continue
+                j = _first_ball(entry)
                 while j >= 0:
                     if j != i:
                         around[count] = j
                         count += 1
-                    j = cells.ball[j, AFTER]
+                    j = cells.ball[j, AFTER] if entry < 0 else -1
     return count
 
 
@@ -200,7 +219,7 @@ def fetch_cells(cells, i, axis, side):
 
 @lean
 def fetch_around(cells, path, i, axis, side):
-    """Begins to load the first ball of each of these cells, and its row of `path`."""
+    """Begins to load the row of `path` of the first ball of each of these cells, and its links if it is not alone."""
     x0, x1 = _fetched(cells.ball[i, CELL], axis == 0, side, cells.counts[0])
     y0, y1 = _fetched(cells.ball[i, CELL + 1], axis == 1, side, cells.counts[1])
     z0, z1 = _fetched(cells.ball[i, CELL + 2], axis == 2, side, cells.counts[2])
@@ -208,6 +227,8 @@ def fetch_around(cells, path, i, axis, side):
         for y in range(y0, y1):
             first = (z * cells.counts[1] + y) * cells.counts[0]
             for x in range(x0, x1):
-                j = cells.head[first + x]  # -1 loads a row before the first one
-                prefetch(cells.ball, j)
+                entry = cells.head[first + x]
+                j = _first_ball(entry)  # of an empty cell: -1 loads a row before the first one
+                if entry < EMPTY_CELL:
+                    prefetch(cells.ball, j)
                 prefetch(path, j)

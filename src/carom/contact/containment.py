@@ -133,12 +133,12 @@ class Containment:
         """The motions of the candidate pairs that `meeting_pairs` selects; None if there are none."""
         pairs, n = self.detector.pairs, self.world.count
         places, sides = (before.position, after.position), sides_in_step(self.world.periodic, before.time, after.time)
-        numbers = meeting_pairs(pairs.table, sides, *places, rotation, pairs.radius, self.inner, overlap)
+        numbers = meeting_pairs(pairs.list.table, sides, *places, rotation, pairs.radius, self.inner, overlap)
         if not len(numbers):
             return None
         turns = (before.orientation.reshape(n, -1), after.orientation.reshape(n, -1))
         step, is_round = after.time - before.time, self.world.shapes.round
-        return pair_motions(is_round, pairs.table[numbers], sides, *places, *turns, step)[0]
+        return pair_motions(is_round, pairs.list.table[numbers], sides, *places, *turns, step)[0]
 
     def _half_widths(self, motions: Motions) -> Floats:
         """The half width (m,) of the thinner body of each pair."""

@@ -24,6 +24,7 @@ from .pairs import (
     LIST_KEPT,
     MARGIN_RESERVE,
     NO_IMAGE,
+    NO_SIDES,
     SECOND,
     Ends,
     Pairs,
@@ -108,7 +109,7 @@ class Detector:
 
     def of_boundaries(self, state: State, chosen: Mask) -> ContactSet:
         """The contacts of the bodies marked in `chosen` (n,) with boundaries, where they overlap in one state."""
-        ends, none = self._ends(state, state, self._margins(0.0)), self.pairs.table[:0]
+        ends, none = self._ends(state, state, self._margins(0.0)), self.pairs.list.table[:0]
         tables = [self._balls(ends, none, self.balls & chosen)] if self.has_balls else []
         return self._joined(tables + [family(ends, none, self.others & chosen) for family in self.families])
 
@@ -125,8 +126,8 @@ class Detector:
             _diverged(after)
         if state != LIST_KEPT:
             self.pairs.make(before, after, margins, paths)
-            if len(self.pairs.table) > len(self.hits):
-                self.hits = np.empty(2 * len(self.pairs.table), np.int64)
+            if (count := len(self.pairs.list.table)) > len(self.hits):
+                self.hits = np.empty(2 * count, np.int64)
 
     def _margins(self, margin: float | Floats) -> Floats:
         """The margin of each body."""
@@ -137,7 +138,7 @@ class Detector:
         return self.margins
 
     def _contacts(self, before: State, after: State, margins: Floats) -> ContactSet:
-        ends, table, count = self._ends(before, after, margins), self.pairs.table, self.pairs.balls
+        ends, table, count = self._ends(before, after, margins), self.pairs.list.table, self.pairs.balls
         tables = [self._balls(ends, table[:count], self.balls)] if self.has_balls else []
         found = self._joined(tables + [family(ends, table[count:], self.others) for family in self.families])
         joints = self.world.joints
@@ -157,9 +158,12 @@ class Detector:
             self.boundaries = boundary_table(start), boundary_table(end)
         n = self.world.count
         turns = before.orientation.reshape(n, -1), after.orientation.reshape(n, -1)  # one type of `Ends` for 2D and 3D
+        periodic, sides = self.world.periodic, NO_SIDES
+        if periodic is not None:
+            sides = sides_in_step(periodic, before.time, after.time)
         return Ends(
             before.position, turns[0], after.position, turns[1], *self.boundaries, margins,
-            sides_in_step(self.world.periodic, before.time, after.time), self.width,
+            sides, self.width,
         )  # fmt: skip
 
     # ---- families of shapes: tables of the contacts of pairs, and of chosen bodies with boundaries

@@ -25,14 +25,14 @@ from .time_of_impact_2d import APPROACH_NOISE
 # Columns of `Flight.path`: place and velocity at the time SINCE, and the radius. A row is one cache line. What else
 # belongs to a ball is another one: `event` and `mark` are two views of one array.
 PLACE, VELOCITY, SINCE, RADIUS = 0, 3, 6, 7
-# Columns of `Flight.event`: times of the next impact and of the next cell wall. The earlier one is the event of the
-# ball. (To keep the second impact as well, for the case that the path of the partner of the first changes, saves 5
-# percent of the predictions.)
-IMPACT, WALL = 0, 1
+# Columns of `Flight.event`: times of the next impact and of the next cell wall, and when the path of the partner of
+# that impact began. The earlier event is that of the ball. (To keep the second impact as well, for the case that the
+# path of the partner of the first changes, saves 5 percent of the predictions.)
+IMPACT, WALL, PARTNER_SINCE = 0, 1, 3
 # Columns of `Flight.mark`, the first of which hold the times: partner of the next impact (a ball, -1 - k for boundary
-# k, NO_PARTNER), its number of changes when the impact was predicted, number of changes of the ball's own path, next
-# cell wall: 2 axis + (0 low, 1 high); then those of `cells.py`; the number of the body, and its row of `Matter.trait`.
-PARTNER, PARTNER_CHANGES, CHANGES, CELL_WALL, OWNER, TRAIT = 4, 5, 6, 7, 13, 14
+# k, NO_PARTNER), next cell wall: 2 axis + (0 low, 1 high); then those of `cells.py`; the number of the body, and its
+# row of `Matter.trait`.
+PARTNER, CELL_WALL, OWNER, TRAIT = 4, 5, 13, 14
 NO_PARTNER = -(2**31)
 
 
@@ -83,11 +83,15 @@ def ball_at(flight, i, time):
 
 @lean
 def begin_path(flight, i, ball, time):
-    """Lets the path of ball i begin at a time."""
+    """Lets the path of ball i begin at a time.
+
+    It begins later by a rounding error if the path before began at that time too: no two paths of a ball have the same
+    beginning, by which predictions tell whether the path of a partner has changed (`is_stale`).
+    """
     p = flight.path[i]
     for k in range(3):
         p[PLACE + k], p[VELOCITY + k] = ball.place[k], ball.velocity[k]
-    p[SINCE] = time
+    p[SINCE] = time if time > p[SINCE] else np.nextafter(p[SINCE], np.inf)
 
 
 @lean(inline="always")
@@ -200,14 +204,14 @@ def _meet_balls(flight, i, ball, around, count, time):
             best, partner = when, j
     if partner != NO_PARTNER:
         flight.event[i, IMPACT], flight.mark[i, PARTNER] = best, partner
-        flight.mark[i, PARTNER_CHANGES] = flight.mark[partner, CHANGES]
+        flight.event[i, PARTNER_SINCE] = flight.path[partner, SINCE]
 
 
 @lean
 def is_stale(flight, i):
     """Whether the path of the partner of the next impact of ball i has changed since it was predicted."""
     partner = flight.mark[i, PARTNER]
-    return partner >= 0 and flight.mark[partner, CHANGES] != flight.mark[i, PARTNER_CHANGES]
+    return partner >= 0 and flight.path[partner, SINCE] != flight.event[i, PARTNER_SINCE]
 
 
 @lean

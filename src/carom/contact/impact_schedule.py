@@ -94,6 +94,13 @@ class ImpactSchedule:
         self.boundaries = world.boundaries
         place_boundaries(self.outlines, self.paths, self.boundaries)
         self.course: Course
+        self.moved: tuple[float, Boundaries, Boundaries] | None = None  # time, boundaries of the step, and these then
+
+    def boundaries_at(self, time: float) -> Boundaries:
+        """The boundaries at a time of the step. They are kept until another time: an impact asks three times."""
+        if self.moved is None or self.moved[0] != time or self.moved[1] is not self.boundaries:
+            self.moved = time, self.boundaries, moved_boundaries(self.boundaries, time)
+        return self.moved[2]
 
     def begin(self, start: State, boundaries: Boundaries, acceleration: Floats, step: float, hop: float) -> None:
         """Starts a step: free motion from the state `start` with accelerations (n, 3) for the time `step`."""
@@ -170,7 +177,7 @@ class ImpactSchedule:
         rows = rows[np.lexsort((pairs.second[rows], pairs.first[rows]))]
         first, second = pairs.first[rows], pairs.second[rows]
         bounded = second >= world.count
-        now = moved_boundaries(self.boundaries, time)
+        now = self.boundaries_at(time)
         disc = np.concatenate([world.shapes_2d.kind == DISC, np.ones(len(now.kind), np.bool_)])
         plain = disc[first] & disc[second]
         width = WIDTH if world.periodic is None else PERIODIC_WIDTH

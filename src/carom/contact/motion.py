@@ -150,6 +150,8 @@ def displacements(world: World, before: State, after: State, relative: bool = Fa
 def relative_displacements(pairs: Pairs, before: State, after: State) -> Displacements:
     """Bounds on displacements relative to other bodies and their images: without what all bodies have in common."""
     found = displacements(pairs.world, before, after, pairs.shared)
+    if pairs.world.periodic is None:
+        return found
     speed = sides_in_step(pairs.world.periodic, before.time, after.time).speed
     slide = abs(speed) * (after.time - before.time)
     return Displacements(found.center + slide, found.rotation, found.largest + slide) if slide > 0.0 else found

@@ -73,10 +73,6 @@ class Pairs:
         largest, smallest = float(self.radius.max(initial=0.0)), float(self.radius.min(initial=np.inf))
         self.farthest = min(LARGEST_COORDINATE * largest, LARGEST_CELL * smallest)
 
-    @property
-    def table(self) -> np.ndarray:
-        return self.list.table
-
     def check(self, after: State, margins: Floats, paths: Floats | None = None) -> int:
         """LIST_KEPT if the list is complete for a state, LIST_STALE if not, LIST_DIVERGED if bodies are too far away.
 

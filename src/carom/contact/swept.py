@@ -95,7 +95,7 @@ def with_all_swept(pairs: Pairs, moved: Displacements, before: State, after: Sta
     world = pairs.world
     shapes, places = world.shapes, (before.position, after.position)
     sides = sides_in_step(world.periodic, before.time, after.time)
-    table = pairs.table[_unknown(pairs.table, found.first, found.second, world.count)]
+    table = pairs.list.table[_unknown(pairs.list.table, found.first, found.second, world.count)]
     balls = _passing_balls(table, sides, *places, shapes.round, shapes.radius)
     if len(balls):
         found = found.joined(ContactSet(balls, world.dimension))
@@ -149,8 +149,8 @@ def _passing_polygons(pairs: Pairs, moved: Displacements, before: State, after: 
 
     world, shapes = pairs.world, pairs.world.shapes_2d
     places, sides = (before.position, after.position), sides_in_step(world.periodic, before.time, after.time)
-    numbers = meeting_pairs(pairs.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
-    table = pairs.table[numbers]
+    numbers = meeting_pairs(pairs.list.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
+    table = pairs.list.table[numbers]
     table = table[_unknown(table, found.first, found.second, world.count)]
     turns, step = (before.orientation[:, None], after.orientation[:, None]), after.time - before.time
     motions, drift = pair_motions(shapes.round, table, sides, *places, *turns, step)
@@ -184,8 +184,8 @@ def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State,
     """
     world, shapes = pairs.world, pairs.world.shapes_3d
     places, sides = (before.position, after.position), sides_in_step(world.periodic, before.time, after.time)
-    numbers = meeting_pairs(pairs.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
-    table = pairs.table[numbers]
+    numbers = meeting_pairs(pairs.list.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
+    table = pairs.list.table[numbers]
     table = table[_unknown(table, found.first, found.second, world.count)]
     if not len(table):
         return None

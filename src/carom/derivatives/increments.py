@@ -1,4 +1,4 @@
-"""Laws that push one contact at a time with friction of their own: sqm, and the increments of etm.
+"""The increments of etm, with friction of its own.
 
 Each impulse is a function of the speeds of its contact, of its collision matrix `K = R R^T` and of a few numbers
 (friction, restitution, increment, stored energy). The kernel of the law computes it on dual numbers.
@@ -14,7 +14,6 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..laws import etm as etm_law
-from ..laws import sqm as sqm_law
 from ..laws import stick_slip
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
@@ -201,8 +200,8 @@ def _table(k: list[Any]) -> list[Any]:
 
 
 @cache
-def _kernels() -> tuple[Any, Any]:
-    """The impulse of sqm and the increment of etm as Python functions."""
+def _served() -> Any:
+    """The increment of etm as a Python function."""
 
     def slip(points: Any, i: int, x: Any) -> Any:
         return points.slip
@@ -214,7 +213,6 @@ def _kernels() -> tuple[Any, Any]:
     sliding = uncompiled(etm_law._sliding, slide=slide, _using_up=using_up)
     sticking = uncompiled(etm_law._sticking, stick=stick, sticking_offset=offset, tangential_work=work)
     common: dict[str, Any] = {"slip": slip, "stick": stick, "slide": slide, "tangential_work": work}
-    reflection = uncompiled(sqm_law._reflection, **common)
     inner = {"_sliding": sliding, "_sticking": sticking, "_steady": steady, "_using_up": using_up}
     increment = uncompiled(etm_law._increment, sticking_offset=offset, **common, **inner)
     frictionless = uncompiled(etm_law._frictionless, _using_up=using_up)
@@ -225,7 +223,7 @@ def _kernels() -> tuple[Any, Any]:
             return pn, 0.0, 0.0, after
         return increment(points, i, u, x, du, unit, store, release)
 
-    return reflection, served
+    return served
 
 
 class Track:
@@ -301,18 +299,6 @@ class Track:
         return Ends(self.at.register, self.at.impulses, self.x, self.normal)
 
 
-def sqm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
-    """Single reflections with friction, the fastest approach first."""
-    track, rest = Track(run, contacts, register), np.full(contacts.count, law.approach_left(contacts, 0.0))
-    reflection = _kernels()[0]
-    while (i := track.worst(rest)) >= 0:
-        run.margins.note(np.array([i]), track.u[[i]], "is about to approach no more")
-        numbers, points = track.given(i, [float(contacts.restitution[i])])
-        track.push(i, list(reflection(points, 0, numbers[0], None, numbers[10])), [("restitution", i)], {})
-    run.margins.note(np.arange(contacts.count), track.u, "is about to approach")
-    return track.ends()
-
-
 def etm(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
     """Compression, loss and release in increments: `carom.laws.etm._track`."""
     if law.increment != "island":
@@ -382,7 +368,7 @@ def _at_right_angles(system: System, pushing: Ints) -> Ints:
 
 def _serve(track: Track, i: int, store: Floats, step: Floats, release: bool) -> None:
     """One increment of contact i in parts: `carom.laws.etm._serve`."""
-    increment = _kernels()[1]
+    increment = _served()
     left = whole = 0.0
     for part in range(etm_law.INCREMENT_PARTS):
         first = part == 0

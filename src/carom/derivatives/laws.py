@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProblemError
+from ..laws.contact_points import points
 from ..laws.gauss_seidel import ORDERS, WORST, _sweep_keys
 from ..problem.contacts import Contacts
 from ..solvers.rows import Floats, Ints
 from .cones import Cones, Limits, reflected
-from .increments import etm, sqm
+from .increments import TIE, etm
+from .kinks import GEOMETRY, MASSES
 from .passes import Passes, Record, replayed_passes
 from .replay import ACTIVE, STILL, Ends, Replay
+from .rough_sequence import RoughSequence, rough_reflections
 from .sequence import Sequence, reflections, simultaneous_reflections
 from .smm import rough_smm
 
@@ -31,6 +34,12 @@ CONE_MARGINS = (
     "is about to approach no more",
     "is about to push no more",
     "is about to push",
+)
+ROUGH_MARGINS = (
+    "is about to approach",
+    "is about to approach no more",
+    "is no longer the fastest approach",
+    "is about to stick or slide otherwise",
 )
 APPROACHES = "is about to approach or to stop approaching"
 
@@ -163,6 +172,20 @@ def _sequence(run: Replay, law: Any, contacts: Contacts, register: str, own: boo
     return _reflected(run, at, (which, speeds, np.arange(len(which) + 1), at.velocity, x.ravel(), e), lam, own)
 
 
+def rough_worst_first(run: Replay, law: Any, contacts: Contacts, register: str, own: bool) -> Ends:
+    """Single reflections with friction, the fastest approach first: sqm."""
+    at, tol, start = run.begin(register), law.approach_left(contacts, 0.0), contacts.velocity
+    given = points(run.contacts), start, contacts.restitution, tol, TIE * run.margins.scale, MOST_STAGES
+    *made, x, lam, margins = rough_reflections(*given)
+    _limit(run, len(made[0]), MOST_STAGES)
+    _note(run, margins[:4], ROUGH_MARGINS)
+    tied = np.flatnonzero(margins[4] == 0.0)
+    run.margins.note(tied, np.zeros(len(tied)), "has an impulse with two equal limits", GEOMETRY | MASSES)
+    after = x.ravel()
+    run.stages.append(RoughSequence(run.system, *made, at.velocity, after, at.register, at.impulses))
+    return Ends(at.register, at.impulses, after, lam[:, 0].copy())
+
+
 def _reflected(run: Replay, at: Ends, given: Reflections, impulses: Floats, own: bool) -> Ends:
     """The stage of reflections, and the answer after it."""
     run.stages.append(Sequence(run.system, *given, run.plain.rows.diag, own, at.register, at.impulses))
@@ -217,4 +240,4 @@ REPLAYS: dict[str, Callable[[Replay, Any, Contacts, str, bool], Ends]] = {
     "lzb": lzb,
     "etm": etm,
 }
-ROUGH = {"sqm": sqm, "etm": etm, "smm": rough_smm}
+ROUGH = {"sqm": rough_worst_first, "etm": etm, "smm": rough_smm}

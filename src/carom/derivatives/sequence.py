@@ -7,7 +7,9 @@ reflections, each of a few multiplications: a stage of the tape for each would c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from ..kernels import kernel
 from ..laws.gauss_seidel import RANDOM, WORST, _permuted
 from ..laws.heap import heap_pop, heap_push
 from ..solvers.rows import Floats, Ints, push, speed
-from .tape import Slopes, System, doubled
+from .tape import Replay, System, doubled
 
 
 @kernel
@@ -142,7 +144,7 @@ def simultaneous_reflections(rows, velocity, restitution, tol, bound):
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence:
+class Sequence(Replay):
     """Rounds of reflections, one after the other."""
 
     system: System
@@ -163,19 +165,9 @@ class Sequence:
         own = (self.which, self.speeds, self.ptr, self.restitution, self.diagonal)
         return rows.indptr, rows.indices, rows.data, *own
 
-    def jvp(self, d: Slopes) -> None:
-        dx = d.registers[self.register].copy()
-        push_ = d.of(self.impulses, self.system.row_count)
-        rows = np.empty((0, dx.shape[1])) if d.rows is None else d.rows
-        _forwards(self._tables, self.before.copy(), (dx, push_, d.base, d.restitution, rows), self.own)
-        d.registers[self.register] = dx
-
-    def vjp(self, bar: Slopes) -> None:
-        out = bar.of(self.register, self.system.rows.shape[1]).copy()
-        push_ = bar.of(self.impulses, self.system.row_count)
-        rows = np.empty((0, out.shape[1])) if bar.rows is None else bar.rows
-        _backwards(self._tables, self.after.copy(), (out, push_, bar.base, bar.restitution, rows), self.own)
-        bar.registers[self.register] = out
+    @property
+    def _kernels(self) -> tuple[Callable[..., None], Callable[..., None], Any]:
+        return _forwards, _backwards, self.own
 
 
 @kernel

@@ -10,9 +10,10 @@ Arrays of tangents and adjoints have one column for each direction.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -179,6 +180,42 @@ class Part:
             left = a[self.row] if a.ndim == 2 else a[self.row][:, None]
             right = b[self.columns] if b.ndim == 2 else b[self.columns][:, None]
             bar.rows[self.entries] += left * right
+
+
+class Replay:
+    """A stage of many small maps: two kernels carry tangents and adjoints through all of them, in place."""
+
+    system: System
+    before: Floats  # (N,) velocity before all of them
+    after: Floats  # (N,) velocity after all of them
+    register: str
+    impulses: str
+
+    @property
+    def _tables(self) -> tuple[np.ndarray, ...]:
+        """What the kernels read: the rows, and what each map did."""
+        raise NotImplementedError
+
+    @property
+    def _kernels(self) -> tuple[Callable[..., None], Callable[..., None], Any]:
+        """Those of tangents and of adjoints, and their last argument."""
+        raise NotImplementedError
+
+    def jvp(self, d: Slopes) -> None:
+        dx = d.registers[self.register].copy()
+        self._carry(0, self.before, dx, d)
+        d.registers[self.register] = dx
+
+    def vjp(self, bar: Slopes) -> None:
+        out = bar.of(self.register, self.system.rows.shape[1]).copy()
+        self._carry(1, self.after, out, bar)
+        bar.registers[self.register] = out
+
+    def _carry(self, way: int, x: Floats, slope: Floats, others: Slopes) -> None:
+        push_ = others.of(self.impulses, self.system.row_count)
+        rows = np.empty((0, slope.shape[1])) if others.rows is None else others.rows
+        slopes = (slope, push_, others.base, others.restitution, rows)
+        self._kernels[way](self._tables, x.copy(), slopes, self._kernels[2])
 
 
 @kernel

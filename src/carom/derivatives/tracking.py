@@ -12,7 +12,9 @@ A thousand contacts take a hundred thousand of them: a stage of the tape for eac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from ..kernels import kernel
 from ..laws.contact_points import add_normal, no_impulses
 from ..laws.etm import COMPRESSED_SHARE
 from ..solvers.rows import Floats, Ints, speed
-from .tape import Slopes, System, doubled_rows
+from .tape import Replay, System, doubled_rows
 
 STEPS, LOSS, CLEAR, WHOLE, APPROACH, ALL = 0, 1, 2, 3, 4, 5  # what happens; the last three are increments
 U, STEP, STORED, PUSH = 0, 1, 2, 3  # columns of the numbers of an event: u, S, W before it, p
@@ -142,7 +144,7 @@ def _partials(kind, event, n):
 
 
 @dataclass(frozen=True, eq=False)
-class Tracked:
+class Tracked(Replay):
     """All increments of an answer."""
 
     system: System
@@ -163,19 +165,9 @@ class Tracked:
         own = (self.what, self.numbers, self.island, self.restitution, diagonal)
         return rows.indptr, rows.indices, rows.data, *own
 
-    def jvp(self, d: Slopes) -> None:
-        dx = d.registers[self.register].copy()
-        push_ = d.of(self.impulses, self.system.row_count)
-        rows = np.empty((0, dx.shape[1])) if d.rows is None else d.rows
-        _forwards(self._tables, self.before.copy(), (dx, push_, d.base, d.restitution, rows), self.steps)
-        d.registers[self.register] = dx
-
-    def vjp(self, bar: Slopes) -> None:
-        out = bar.of(self.register, self.system.rows.shape[1]).copy()
-        push_ = bar.of(self.impulses, self.system.row_count)
-        rows = np.empty((0, out.shape[1])) if bar.rows is None else bar.rows
-        _backwards(self._tables, self.after.copy(), (out, push_, bar.base, bar.restitution, rows), self.steps)
-        bar.registers[self.register] = out
+    @property
+    def _kernels(self) -> tuple[Callable[..., None], Callable[..., None], Any]:
+        return _forwards, _backwards, self.steps
 
 
 @kernel

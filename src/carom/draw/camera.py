@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checks import scalar
 from ..errors import ProblemError
-from ..scene.checks import scalar
 from ..solvers.rows import Floats
 
 FIELD = 0.2  # tangent of half the vertical angle of view: mild perspective

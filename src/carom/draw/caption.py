@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..shown import counted
 from ..trajectory import Trajectory
 from .colors import Coloring, Legend
 from .framing import Area
@@ -100,7 +101,7 @@ def law_text(run: Trajectory) -> str:
     known = dict(laws.every())
     name = run.law
     text = f"{known[name].title} ({name})" if name in known else TOWER_LAWS.get(name, name)
-    bodies = f"{run.count:,} {'body' if run.count == 1 else 'bodies'}"
+    bodies = counted(run.count, "body", "bodies")
     return f"{text[:1].upper() + text[1:]}  ·  {bodies}"
 
 

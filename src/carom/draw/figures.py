@@ -15,6 +15,7 @@ from ..analysis.runs import lengths
 from ..contact.boundaries import boundaries_at
 from ..scene.model import Scene
 from ..scenes.views import view_of
+from ..shown import counted
 from ..trajectory import Trajectory
 from ..world import Boundaries, State, World
 from . import vector
@@ -207,7 +208,7 @@ def _size_text(view: View, camera: Camera, spacing: float | None) -> str:
         depth = float(np.median((view.state.position - camera.eye) @ camera.forward))
         text = f"about {2.0 * camera.field * camera.aspect * depth:.2g} length units across"
     gone = outside(view, camera)
-    return text + (f"; {gone:,} {'body' if gone == 1 else 'bodies'} not shown" if gone else "")
+    return text + (f"; {counted(gone, 'body', 'bodies')} not shown" if gone else "")
 
 
 def _draw_axes(axes: Axes, camera: Camera) -> None:

@@ -16,6 +16,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, FigureBase, SubFigure
 
 from ..analysis.run_panels import Panel, overview, panel, solver_overview
+from ..shown import counted
 from ..stepping.report import PHASES
 from ..trajectory import Trajectory
 from .camera import Camera
@@ -221,7 +222,7 @@ def seconds_of(run: Trajectory) -> dict[str, float]:
 
 def _title(figure: Figure, run: Trajectory) -> None:
     s = run.settings
-    bodies = f"{run.count:,} {'body' if run.count == 1 else 'bodies'}"
+    bodies = counted(run.count, "body", "bodies")
     narrow = figure.get_figwidth() < WIDE
     text = f"{run.name}, law {run.law}" + ("\n" if narrow else ", ") + f"{bodies}, {s.stepper} steps of {s.step:g}"
     figure.suptitle(text, fontsize=8.5 if narrow else 9.5, x=0.01, ha="left")

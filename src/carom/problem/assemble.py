@@ -58,7 +58,7 @@ class Assembly:
         e = restitution_at(self.world, self.materials[chosen], contacts.restitution, contacts.speeds())
         return contacts.with_restitution(e)
 
-    @property
+    @cached_property
     def taking_part(self) -> slice | Ints:
         """The index of the bodies that take part in arrays of all bodies."""
         return slice(None) if self.bodies is None else self.bodies

@@ -25,6 +25,7 @@ from .mass import BlockMass, DiagonalMass, GeneralMass, PhysicalRows, rows_from_
 
 RANK_TOLERANCE = 1e-10  # of the largest singular value of the joint rows: below it a row is redundant
 SPEED_TOLERANCE = 1e-9  # of the largest speed: joints that velocities violate by more are an error
+DENSE_COMPONENTS = 600  # components of velocity up to which matrices are made dense at once
 ZERO_ROW = 1e-12  # of its length before: a contact row of which joints leave less acts on no allowed motion
 
 
@@ -88,17 +89,22 @@ class JointedMass:
         """`T`, (N, K): the allowed motions as columns, with `T^T M T = I`."""
         size = self._block[0] * self._block[1]
         rows, columns, values, count = [], [], [], 0
+        taken = _taken(self._mass, size), _taken(self._joints, size)
         for part, held in self._parts:
-            root = np.linalg.cholesky(self._mass[part][:, part].toarray())
+            root = np.linalg.cholesky(taken[0](part, part))
             allowed = np.linalg.inv(root).T
             if len(held):
-                allowed = allowed @ _null_space(self._joints[held][:, part].toarray() @ allowed)
+                allowed = allowed @ _null_space(taken[1](held, part) @ allowed)
             rows.append(np.repeat(part, allowed.shape[1]))
             columns.append(count + np.tile(np.arange(allowed.shape[1]), len(part)))
             values.append(allowed.ravel())
             count += allowed.shape[1]
         entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
         return sp.csr_matrix(entries, shape=(size, count))
+
+    @cached_property
+    def _inverse(self) -> sp.csr_matrix:
+        return _inverse(self.base, self._block)
 
     def times(self, v: Floats) -> Floats:
         """`M v`."""
@@ -120,7 +126,7 @@ class JointedMass:
         """Rows `J T`. What is rounding beside the row itself is left out."""
         jacobian = _matrix(rows, self._block)
         white = sp.csr_matrix(jacobian @ self._basis)
-        length = np.sqrt(np.asarray(jacobian.multiply(jacobian @ _inverse(self.base, self._block)).sum(axis=1))).ravel()
+        length = np.sqrt(np.asarray(jacobian.multiply(jacobian @ self._inverse).sum(axis=1))).ravel()
         white.data[np.abs(white.data) <= 1e-15 * np.repeat(length, np.diff(white.indptr))] = 0.0
         white.eliminate_zeros()
         white.sort_indices()
@@ -129,7 +135,7 @@ class JointedMass:
     def check_rows(self, rows: PhysicalRows) -> None:
         """Raises ProblemError if joints leave nothing of a contact row: its impulse would move no body."""
         jacobian = _matrix(rows, self._block)
-        free = np.asarray(jacobian.multiply(jacobian @ _inverse(self.base, self._block)).sum(axis=1)).ravel()
+        free = np.asarray(jacobian.multiply(jacobian @ self._inverse).sum(axis=1)).ravel()
         white = sp.csr_matrix(jacobian @ self._basis)
         left = np.asarray(white.multiply(white).sum(axis=1)).ravel()
         stuck = np.flatnonzero(left <= ZERO_ROW**2 * free)
@@ -148,6 +154,14 @@ class JointedMass:
 
     def arrays(self) -> dict[str, Floats]:
         return self.base.arrays()
+
+
+def _taken(matrix: sp.csr_matrix, size: int) -> Callable[[Ints, Ints], Floats]:
+    """What takes dense parts of a matrix with `size` columns; from a sparse one each takes a tenth of a millisecond."""
+    if size > DENSE_COMPONENTS:
+        return lambda rows, columns: matrix[rows][:, columns].toarray()
+    dense = matrix.toarray()
+    return lambda rows, columns: dense[rows][:, columns]
 
 
 def _null_space(rows: Floats) -> Floats:

@@ -83,6 +83,9 @@ class Joint:
             raise ProblemError("joint.limits", limits, "[lower, upper] with lower <= 0 <= upper, 0 being the start")
         if motor is not None and self._largest is None:
             raise ProblemError(f"joint.{self._drive}", None, "the largest one that the motor has")
+        if motor is None and self._largest is not None:
+            wanted = f"the speed that a motor holds with this {self._drive}; 0 for a brake"
+            raise ProblemError("joint.speed", None, wanted)
 
     _drive: ClassVar[str] = "torque"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import array, scalar
 from ..errors import ProblemError
 from ..geometry.hulls import hull
 from ..geometry.meshes import Surface, check_faces, convex_shape, mesh_shape, outline_shape, read_mesh, spaced_surface
@@ -24,7 +25,7 @@ from ..geometry.shapes import (
 )
 from ..geometry.solids import SOLID_NAMES, Extent, make_solid, sphere
 from ..solvers.rows import Floats, Ints
-from .checks import Check, Number, VectorOf, array, scalar
+from .checks import Check, Number, VectorOf
 from .fields import fields_of
 from .shapes import Compound, Hull, Mesh, Part, Solid, Sphere, unit
 

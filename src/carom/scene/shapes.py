@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..checks import scalar
 from ..errors import ProblemError
 from ..geometry.polygons import convex_polygon, polygon_moments
 from ..solvers.rows import Floats, Ints
@@ -42,7 +43,6 @@ from .checks import (
     VectorOf,
     Where,
     refuse,
-    scalar,
     suggestion,
 )
 from .fields import (

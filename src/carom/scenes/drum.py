@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ..errors import ProblemError
@@ -9,16 +11,17 @@ from ..scene.boundaries import Drum
 from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Disc
 from ..scene.symmetry import mirror
-from . import checks
+from .parameters import Count, Positive, Restitution, Seed, Several, at_least, declared
+
+Spacing = Annotated[float, at_least(2.0)]  # in radii
 
 
-@checks.recorded
-def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -> Scene:
+@declared
+def splash(*, side: Several = 15, gravity: Positive = 10.0, restitution: Restitution = 1.0) -> Scene:
     """A grid of touching balls falls into a drum. Under gr it scatters like a splash; lcp keeps it together.
 
     `side` x `side` balls of radius 1; the drum has radius 2.5 side, and the grid starts at its center.
     """
-    side, gravity = checks.whole("side", side, 2), checks.positive("gravity", gravity)
     radius = 2.5 * side
     # The lower corners of the grid hit the drum first. The run ends when the grid would be back at its start.
     fall = np.sqrt((radius - 1.0) ** 2 - (side - 1.0) ** 2) - (side - 1.0)
@@ -28,7 +31,7 @@ def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -
         tolerance="exact",  # a loose answer of 420 contacts at once would break the symmetry that it shows
         bodies=[Bodies(Disc(1.0), grid(side, side, 2.0), mass=1.0, rotates=False, name="grid")],
         boundaries=[Drum(radius)],
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        materials={"default": Material(restitution)},
         gravity=(0.0, -gravity),
         step=0.01,
         duration=float(np.ceil(10.0 * back)) / 10.0,
@@ -38,14 +41,13 @@ def splash(*, side: int = 15, gravity: float = 10.0, restitution: float = 1.0) -
     )
 
 
-@checks.recorded
-def energy_drum(*, side: int = 9, spacing: float = 3.0, seed: int = 0) -> Scene:
+@declared
+def energy_drum(*, side: Count = 9, spacing: Spacing = 3.0, seed: Seed = 0) -> Scene:
     """A gas of side x side balls in a drum, without gravity: energy must be conserved (Smith 2012, section 9).
 
     spacing: of the initial grid, in radii. Velocity components are normally distributed with unit standard deviation.
     """
-    side, spacing = checks.whole("side", side, 1), checks.at_least("spacing", spacing, 2.0)
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     position = grid(side, side, spacing)
     return Scene(
         name="energy_drum",
@@ -59,10 +61,9 @@ def energy_drum(*, side: int = 9, spacing: float = 3.0, seed: int = 0) -> Scene:
     )
 
 
-@checks.recorded
-def butterfly(*, radius: float = 4.0, speed: float = 1.0) -> Scene:
+@declared
+def butterfly(*, radius: Positive = 4.0, speed: Positive = 1.0) -> Scene:
     """Four touching balls in a drum, the top one moving up: their paths draw a butterfly (Smith 2012, fig. 7)."""
-    radius, speed = checks.positive("radius", radius), checks.positive("speed", speed)
     arm = float(np.sqrt(2.0))
     if radius < arm + 1.0:
         raise ProblemError("radius", radius, "at least 1 + sqrt 2, so that the balls fit")
@@ -81,18 +82,17 @@ def butterfly(*, radius: float = 4.0, speed: float = 1.0) -> Scene:
     )
 
 
-@checks.recorded
-def drop(*, side: int = 101, gravity: float = 10.0, restitution: float = 1.0) -> Scene:
+@declared
+def drop(*, side: Several = 101, gravity: Positive = 10.0, restitution: Restitution = 1.0) -> Scene:
     """A touching grid of side x side discs of radius 1 falls from rest in a drum (Smith 2012, Table 2).
 
     Sides 101, 317 and 1001 are the drops of 10K, 100K and 1M discs.
     """
-    side, gravity = checks.whole("side", side, 2), checks.positive("gravity", gravity)
     return Scene(
         name="drop",
         bodies=[Bodies(Disc(1.0), grid(side, side, 2.0), mass=1.0, rotates=False, name="discs")],
         boundaries=[Drum(drum_radius(side, 2.0))],
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        materials={"default": Material(restitution)},
         gravity=(0.0, -gravity),
         step=0.01,
         duration=5.0,
@@ -103,15 +103,14 @@ def drop(*, side: int = 101, gravity: float = 10.0, restitution: float = 1.0) ->
     )
 
 
-@checks.recorded
-def gas(*, side: int = 101, spacing: float = 2.0, seed: int = 0) -> Scene:
+@declared
+def gas(*, side: Several = 101, spacing: Spacing = 2.0, seed: Seed = 0) -> Scene:
     """side x side discs of radius 1 with unit speeds in random directions, in a drum without gravity.
 
     spacing: of the initial grid; 2 means touching. Discs cover 2 / spacing^2 of the drum for any
     side. Sides 101, 317 and 1001 are the gases of Smith 2012, Table 2.
     """
-    side, spacing = checks.whole("side", side, 2), checks.at_least("spacing", spacing, 2.0)
-    heading = np.random.default_rng(checks.whole("seed", seed, 0)).uniform(0.0, 2.0 * np.pi, side * side)
+    heading = np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi, side * side)
     velocity = np.column_stack([np.cos(heading), np.sin(heading)])
     return Scene(
         name="gas",

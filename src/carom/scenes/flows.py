@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ..scene.boundaries import Plane, Segment
@@ -9,34 +11,30 @@ from ..scene.changes import Sink, Source
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
 from ..scene.shapes import Disc, Rectangle
-from . import checks
+from .parameters import Count, NotNegative, Positive, Restitution, Seed, between, declared
 
 FILLED = 0.75  # share of the area of a bin that falling grains are assumed to fill
 WIDE = 0.7  # width of the bin, in square roots of the number of grains times the mean diameter
 GATE_TIME = 0.2  # in which the gate opens
 
 
-@checks.recorded
+@declared
 def hopper(
     *,
-    grains: int = 300,
-    fill: float = 6.0,
-    drain: float = 8.0,
-    outlet: float = 6.0,
-    slope: float = 45.0,
-    friction: float = 0.4,
-    restitution: float = 0.3,
-    seed: int = 0,
+    grains: Count = 300,
+    fill: Positive = 6.0,
+    drain: Positive = 8.0,
+    outlet: Annotated[float, between(1.0, 1000.0)] = 6.0,
+    slope: Annotated[float, between(1.0, 89.0)] = 45.0,
+    friction: NotNegative = 0.4,
+    restitution: Restitution = 0.3,
+    seed: Seed = 0,
 ) -> Scene:
     """A hopper that a source fills with grains; then its gate opens, and what has fallen out vanishes below.
 
     Radii lie between 0.04 and 0.06. fill: time in which all grains appear, after which the gate opens. drain: time
     after that. outlet: width in mean diameters. slope: of the walls of the funnel against the horizontal, in degrees.
     """
-    grains, fill = checks.whole("grains", grains, 1), checks.positive("fill", fill)
-    drain, outlet = checks.positive("drain", drain), checks.between("outlet", outlet, 1.0, 1000.0)
-    slope, friction = checks.between("slope", slope, 1.0, 89.0), checks.at_least("friction", friction, 0.0)
-    restitution, seed = checks.between("restitution", restitution, 0.0, 1.0), checks.whole("seed", seed, 0)
     radius = np.random.default_rng(seed).uniform(0.04, 0.06, grains)
     opening = 0.05 * outlet
     half = max(opening + 0.2, 0.05 * WIDE * np.sqrt(grains))
@@ -64,24 +62,23 @@ def hopper(
     )
 
 
-@checks.recorded
-def gun(*, shots: int = 8, rate: float = 2.0, speed: float = 12.0, rows: int = 5, columns: int = 3) -> Scene:
+@declared
+def gun(
+    *, shots: Count = 8, rate: Positive = 2.0, speed: Positive = 12.0, rows: Count = 5, columns: Count = 3
+) -> Scene:
     """A gun fires two balls in turn at a wall of bricks: a ball vanishes when it has struck, and is fired again.
 
-    rate: shots per unit of time; rows and columns: of bricks of 0.4 x 0.2.
+    rate: shots per unit of time; rows and columns: of bricks of 0.4 x 0.2. speed: horizontal speed of the balls, which
+    rise by a tenth of it, or faster where they would fall short of the wall.
     """
-    shots, rate = checks.whole("shots", shots, 1), checks.positive("rate", rate)
-    speed, rows = checks.positive("speed", speed), checks.whole("rows", rows, 1)
-    columns = checks.whole("columns", columns, 1)
     place = [(2.0 + 0.4 * k, 0.1 + 0.2 * row) for row in range(rows) for k in range(columns)]
-    muzzle = (-3.0, 0.15 * rows)
+    muzzle, flight = (-3.0, 0.15 * rows), 4.7 / speed
+    rise = max(0.1 * speed, (0.09 * rows - muzzle[1]) / flight + 0.5 * 9.81 * flight)
     return Scene(
         name="gun",
         bodies=[
             Bodies(Rectangle(0.4, 0.2), np.array(place), name="bricks"),
-            Bodies(
-                Disc(0.1), np.tile(muzzle, (2, 1)), (speed, 0.1 * speed), material="ball", name="balls", present=False
-            ),
+            Bodies(Disc(0.1), np.tile(muzzle, (2, 1)), (speed, rise), material="ball", name="balls", present=False),
         ],
         boundaries=[Plane((0.0, 0.0), (0.0, 1.0))],
         materials={"default": Material(0.2, 0.5), "ball": Material(0.5, 0.3, density=4.0)},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ..errors import ProblemError
@@ -9,22 +11,36 @@ from ..scene.boundaries import Container, Periodic, Plane, Segment
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table, Vibrating
 from ..scene.shapes import Disc, Sphere
-from . import checks
 from .drum import grid
+from .parameters import (
+    Count,
+    NotNegative,
+    Positive,
+    Restitution,
+    Seed,
+    Several,
+    at_least,
+    between,
+    choice,
+    declared,
+    optional,
+    positive,
+    whole,
+)
 
 SHAKE_POINTS = 33
 
 
-@checks.recorded
+@declared
 def maxwells_demon(
     *,
-    side: int = 12,
-    width: float = 60.0,
-    wall: float = 20.0,
-    amplitude: float = 2.0,
-    frequency: float = 4.0,
-    restitution: float = 0.6,
-    seed: int = 0,
+    side: Count = 12,
+    width: Positive = 60.0,
+    wall: Positive = 20.0,
+    amplitude: Positive = 2.0,
+    frequency: Positive = 4.0,
+    restitution: Restitution = 0.6,
+    seed: Seed = 0,
 ) -> Scene:
     """Two grids of side x side balls of radius 1 beside a partition, in a container with a vibrating bottom.
 
@@ -32,14 +48,10 @@ def maxwells_demon(
     into it than out of it, until nearly all are on one side. The side depends on the seed of the initial velocities.
     width: of one half, wall: height of the partition, in radii. frequency: cycles per unit of time.
     """
-    side, width = checks.whole("side", side, 1), checks.positive("width", width)
-    wall, amplitude = checks.positive("wall", wall), checks.positive("amplitude", amplitude)
-    frequency = checks.positive("frequency", frequency)
-    restitution = checks.between("restitution", restitution, 0.0, 1.0)
     spacing = 2.1
     if width < spacing * side + 2.0:
         raise ProblemError("width", width, f"at least {spacing * side + 2.0:g}, so that {side} balls fit side by side")
-    position, velocity = _halves(side, width, spacing, amplitude, np.random.default_rng(checks.whole("seed", seed, 0)))
+    position, velocity = _halves(side, width, spacing, amplitude, np.random.default_rng(seed))
     height = max(2.0 * wall, float(position[:, 1].max()) + 2.0)
     return Scene(
         name="maxwells_demon",
@@ -72,16 +84,16 @@ def _halves(
     return position, chance.normal(size=position.shape)
 
 
-@checks.recorded
+@declared
 def granular_wave_2d(
     *,
-    columns: int = 60,
-    rows: int = 20,
-    loose: float = 0.1,
-    lift: float = 2.0,
-    seed: int = 0,
-    restitution: float = 0.3,
-    friction: float = 0.2,
+    columns: Several = 60,
+    rows: Several = 20,
+    loose: NotNegative = 0.1,
+    lift: Positive = 2.0,
+    seed: Seed = 0,
+    restitution: Restitution = 0.3,
+    friction: NotNegative = 0.2,
 ) -> Scene:
     """Layers of grains of radius 1, `loose` apart, in a container that is lifted by `lift` radii and lowered again.
 
@@ -89,9 +101,7 @@ def granular_wave_2d(
     factor (distance of layers) / (gap between them). Radii vary by 5 percent. The run ends while the grains fly: to see
     them settle, run it longer with the stepper drift_safe. After Zhang 2015, fig. 8.
     """
-    columns, rows = checks.whole("columns", columns, 2), checks.whole("rows", rows, 2)
-    loose, lift = checks.at_least("loose", loose, 0.0), checks.positive("lift", lift)
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     radius = 1.0 - 0.05 * chance.random(columns * rows)
     apart = 2.0 * (1.0 + 0.5 * loose)
     x = apart * (np.arange(columns)[None, :] + 0.5 * (np.arange(rows)[:, None] % 2) + 0.5)
@@ -103,7 +113,7 @@ def granular_wave_2d(
         name="granular_wave_2d",
         bodies=[Bodies(Disc(radius), np.column_stack([x.ravel(), y.ravel()]), name="grains")],
         boundaries=[Plane(point, normal, motion=motion) for point, normal in sides],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, -10.0),
         step=0.002,
         duration=0.6,
@@ -120,16 +130,16 @@ def shake(lift: float, duration: float) -> Table:
     return Table(t.tolist(), [0.0] * len(t), y.tolist())
 
 
-@checks.recorded
+@declared
 def granular_wave(
     *,
-    count: int = 400,
-    side: float = 6.0,
-    settle: float = 2.5,
-    lift: float = 0.5,
-    restitution: float = 0.3,
-    friction: float = 0.2,
-    seed: int = 0,
+    count: Count = 400,
+    side: Annotated[float, at_least(2.0)] = 6.0,
+    settle: Positive = 2.5,
+    lift: Positive = 0.5,
+    restitution: Restitution = 0.3,
+    friction: NotNegative = 0.2,
+    seed: Seed = 0,
 ) -> Scene:
     """Grains of diameter 1 fall into a container and come to rest; at the time `settle` it is jerked up once.
 
@@ -138,9 +148,7 @@ def granular_wave(
     with their height. Meanwhile grains move by less than a tenth of a diameter relative to each other, because they are
     rigid and touch. Colors by speed show the shock, and colors by depth the layers. side: edge length of the bottom.
     """
-    count, side = checks.whole("count", count, 1), checks.at_least("side", side, 2.0)
-    settle, lift = checks.positive("settle", settle), checks.positive("lift", lift)
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     place = lattice(count, side, 1.1)
     place[:, :2] += chance.uniform(-0.04, 0.04, (count, 2))
     times = [0.0, settle, settle + SHAKE_TIME / 3.0, settle + SHAKE_TIME]
@@ -150,7 +158,7 @@ def granular_wave(
         name="granular_wave",
         bodies=[Bodies(Sphere(0.5), place, chance.uniform(-0.2, 0.2, (count, 3)), mass=1.0, name="grains")],
         boundaries=[Container((-0.5 * side, -0.5 * side, 0.0), (0.5 * side, 0.5 * side, top), motion=motion)],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -10.0),
         step=0.002,
         duration=settle + 0.6,
@@ -165,38 +173,38 @@ SHAKE_TIME = 0.25
 PATTERNS = {"squares": (0.27, 3.0), "stripes": (0.44, 3.0), "hexagons": (0.38, 4.0)}
 
 
-@checks.recorded
+@declared
 def vibrated_layer(
     *,
-    pattern: str = "hexagons",
-    width: int = 12,
-    depth: float = 5.42,
-    periods: float = 12.0,
-    frequency: float | None = None,
-    acceleration: float | None = None,
-    restitution: float = 0.7,
-    friction: float = 0.5,
-    seed: int = 1,
+    pattern: Annotated[str, choice(PATTERNS)] = "hexagons",
+    width: Annotated[int, whole(4)] = 12,
+    length: Annotated[int | None, optional(whole(4))] = None,
+    depth: Annotated[float, between(1.0, 1000.0)] = 5.42,
+    periods: Positive = 12.0,
+    frequency: Annotated[float | None, optional(positive)] = None,
+    acceleration: Annotated[float | None, optional(positive)] = None,
+    restitution: Restitution = 0.7,
+    friction: NotNegative = 0.5,
+    seed: Seed = 1,
 ) -> Scene:
     """Spheres on a vibrating plate with periodic sides (Smith 2012, fig. 12; Zhang 2015, fig. 9).
 
     pattern: "squares", "stripes" or "hexagons", the published points; `frequency` (f*) and `acceleration` (Gamma), both
-    dimensionless, replace those of the pattern. width: of the plate in diameters, 100 in the papers (60,000 spheres)
-    and 50 in the benchmarks (15,000). depth: of the layer at rest in diameters. periods: of the plate. Spheres have a
-    diameter of 0.165 mm; units are meters and seconds.
+    dimensionless, replace those of the pattern. width: of the plate along x in diameters, 100 in the papers (60,000
+    spheres) and 50 in the benchmarks (15,000). length: along y, by default the width. depth: of the layer at rest in
+    diameters. periods: of the plate. Spheres have a diameter of 0.165 mm; units are meters and seconds.
     """
-    f, gamma = PATTERNS[checks.choice("pattern", pattern, PATTERNS)]
-    width, depth = checks.whole("width", width, 4), checks.between("depth", depth, 1.0, 1e3)
-    f = f if frequency is None else checks.positive("frequency", frequency)
-    gamma = gamma if acceleration is None else checks.positive("acceleration", acceleration)
+    length = length or width
+    f, gamma = PATTERNS[pattern]
+    f, gamma = frequency or f, acceleration or gamma
     g, diameter = 9.81, 1.65e-4
     hertz = f / np.sqrt(depth * diameter / g)
     amplitude = gamma * g / (2.0 * np.pi * hertz) ** 2
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     # As many spheres as a random packing of that depth contains (volume fraction 0.58).
-    count = round(width**2 * depth * 0.58 * 6.0 / np.pi)
-    place = lattice(count, float(width), 1.02)
-    place += chance.uniform(-0.009, 0.009, place.shape) + np.array([0.5 * width, 0.5 * width, 0.05])
+    count = round(width * length * depth * 0.58 * 6.0 / np.pi)
+    place = lattice(count, float(width), 1.02, float(length))
+    place += chance.uniform(-0.009, 0.009, place.shape) + np.array([0.5 * width, 0.5 * length, 0.05])
     speed = 0.3 * np.sqrt(g * diameter)
     return Scene(
         name="vibrated_layer",
@@ -210,28 +218,24 @@ def vibrated_layer(
             )
         ],
         boundaries=[Plane(motion=Vibrating(float(amplitude), float(hertz)))],
-        periodic=Periodic(x=(0.0, width * diameter), y=(0.0, width * diameter)),
-        materials={"default": grains(restitution, friction)},
+        periodic=Periodic(x=(0.0, width * diameter), y=(0.0, length * diameter)),
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -g),
         step=2e-4,
-        duration=checks.positive("periods", periods) / float(hertz),
+        duration=periods / float(hertz),
         frame_rate=16.0 * float(hertz),
         stepper="synchronous",
         description=f"{count} spheres on a vibrating plate, f* = {f:g}, Gamma = {gamma:g}.",
     )
 
 
-def lattice(count: int, side: float, pitch: float) -> np.ndarray:
-    """Positions (n, 3) of `count` bodies of size 1 in layers on a square of edge `side`, about `pitch` apart."""
-    across = int(side / pitch)
-    if across < 1:
+def lattice(count: int, side: float, pitch: float, length: float | None = None) -> np.ndarray:
+    """Positions (n, 3) of `count` bodies of size 1 in layers on a square or rectangle, about `pitch` apart."""
+    sides = np.array([side, side if length is None else length])
+    across = (sides / pitch).astype(int)
+    if across.min() < 1:
         raise ProblemError("side", side, f"at least {pitch:g}, so that a body fits")
     k = np.arange(count)
-    step = side / across
-    place = np.stack([k % across, k // across % across, k // across**2], axis=1) * np.array([step, step, pitch])
-    return place + np.array([0.5 * step - 0.5 * side, 0.5 * step - 0.5 * side, 0.5])
-
-
-def grains(restitution: float, friction: float) -> Material:
-    """A material with checked coefficients."""
-    return Material(checks.between("restitution", restitution, 0.0, 1.0), checks.at_least("friction", friction, 0.0))
+    step = sides / across
+    grid = np.stack([k % across[0], k // across[0] % across[1], k // across.prod()], axis=1)
+    return grid * np.array([*step, pitch]) + np.array([*(0.5 * step - 0.5 * sides), 0.5])

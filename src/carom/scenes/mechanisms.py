@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import cos, pi, sin
+from typing import Annotated
 
 import numpy as np
 
@@ -12,18 +13,17 @@ from ..scene.joints import BallJoint, Hinge, Joint, Pin, Rod, Rope, Spring
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
 from ..scene.shapes import Box, Capsule, Disc, Polygon, Rectangle, Sphere
-from . import checks
+from .parameters import Count, NotNegative, Positive, Restitution, Several, between, declared, whole
 
 RADIUS = 0.5  # of balls: they hang at whole numbers and touch exactly
 GRAVITY = 10.0
+Swing = Annotated[float, between(0.0, 1.5)]  # an angle from the vertical
 
 
 def _hanging(balls: int, pulled: int, length: float, angle: float) -> np.ndarray:
     """Places (n, 2) of balls that hang side by side, of which some are pulled to the left."""
-    balls, pulled = checks.whole("balls", balls, 2), checks.whole("pulled", pulled, 1)
     if pulled >= balls:
         raise ProblemError("pulled", pulled, f"fewer than balls = {balls}")
-    length, angle = checks.positive("length", length), checks.between("angle", angle, 0.0, 1.5)
     turn = np.where(np.arange(balls) < pulled, angle, 0.0)
     return np.column_stack([np.arange(balls) - length * np.sin(turn), -length * np.cos(turn)])
 
@@ -34,14 +34,14 @@ def _cradle(joint: type[Rod] | type[Rope], balls: int, place: np.ndarray, restit
         name="cradle",
         bodies=[Bodies(Disc(RADIUS), place, mass=1.0)],
         joints=[joint(("world", k), ((float(k), 0.0), tuple(place[k].tolist()))) for k in range(balls)],
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        materials={"default": Material(restitution)},
         gravity=(0.0, -GRAVITY),
     )
 
 
-@checks.recorded
+@declared
 def cradle_on_rods(
-    *, balls: int = 5, pulled: int = 1, length: float = 5.0, angle: float = 0.6, restitution: float = 1.0
+    *, balls: Several = 5, pulled: Count = 1, length: Positive = 5.0, angle: Swing = 0.6, restitution: Restitution = 1.0
 ) -> Scene:
     """Newton's cradle of balls on rigid rods: `pulled` balls are released at an angle, in radians."""
     scene = _cradle(Rod, balls, _hanging(balls, pulled, length, angle), restitution)
@@ -49,9 +49,9 @@ def cradle_on_rods(
     return scene.with_(name="cradle_on_rods", step=0.005, duration=10.0, stepper="synchronous", description=what)
 
 
-@checks.recorded
+@declared
 def cradle_on_strings(
-    *, balls: int = 5, pulled: int = 1, length: float = 5.0, angle: float = 0.6, restitution: float = 1.0
+    *, balls: Several = 5, pulled: Count = 1, length: Positive = 5.0, angle: Swing = 0.6, restitution: Restitution = 1.0
 ) -> Scene:
     """Newton's cradle of balls on strings in 2D, one for each ball; a string may become slack."""
     scene = _cradle(Rope, balls, _hanging(balls, pulled, length, angle), restitution)
@@ -59,13 +59,12 @@ def cradle_on_strings(
     return scene.with_(name="cradle_on_strings", step=0.004, duration=5.0, description=what)
 
 
-@checks.recorded
+@declared
 def cradle_on_strings_3d(
-    *, balls: int = 5, pulled: int = 1, length: float = 5.0, spread: float = 2.0, angle: float = 0.6
+    *, balls: Several = 5, pulled: Count = 1, length: Positive = 5.0, spread: Positive = 2.0, angle: Swing = 0.6
 ) -> Scene:
     """The toy itself: spheres in a row, each on two strings that hang from two bars, `spread` apart from the middle."""
     flat = _hanging(balls, pulled, length, angle)
-    spread = checks.positive("spread", spread)
     place = np.column_stack([flat[:, 0], np.zeros(len(flat)), flat[:, 1]])
     joints = [
         Rope(("world", k), ((float(k), side * spread, 0.0), tuple(place[k].tolist())))
@@ -83,10 +82,9 @@ def cradle_on_strings_3d(
     )
 
 
-@checks.recorded
-def double_pendulum(*, angle: float = 1.2, wall: float = 0.6, restitution: float = 0.8) -> Scene:
+@declared
+def double_pendulum(*, angle: Swing = 1.2, wall: Positive = 0.6, restitution: Restitution = 0.8) -> Scene:
     """Two bars pinned to each other swing against a wall, `wall` bar lengths left of the pivot."""
-    angle, wall = checks.between("angle", angle, 0.0, 1.5), checks.positive("wall", wall)
     along = np.array([sin(angle), -cos(angle)])
     bars = [
         Bodies(Rectangle(1.0, 0.08), np.array([along * (k + 0.5)]), angle=angle - 0.5 * pi, name=name)
@@ -98,7 +96,7 @@ def double_pendulum(*, angle: float = 1.2, wall: float = 0.6, restitution: float
         bodies=bars,
         boundaries=(Plane((-wall, 0.0), (1.0, 0.0)),),
         joints=joints,
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        materials={"default": Material(restitution)},
         gravity=(0.0, -GRAVITY),
         step=0.002,
         duration=5.0,
@@ -106,10 +104,11 @@ def double_pendulum(*, angle: float = 1.2, wall: float = 0.6, restitution: float
     )
 
 
-@checks.recorded
-def falling_chain(*, links: int = 50, height: float = 1.0, friction: float = 0.4) -> Scene:
+@declared
+def falling_chain(
+    *, links: Annotated[int, whole(3)] = 50, height: Positive = 1.0, friction: NotNegative = 0.4
+) -> Scene:
     """A necklace of beads falls on a table: discs that rods hold at 1.2 diameters from their neighbors."""
-    links, height = checks.whole("links", links, 3), checks.positive("height", height)
     radius = 0.1
     # A steep zigzag, as if held by one end.
     rise = 2.4 * radius * np.array([cos(1.2), sin(1.2)])
@@ -121,7 +120,7 @@ def falling_chain(*, links: int = 50, height: float = 1.0, friction: float = 0.4
         bodies=[Bodies(Disc(radius), place)],
         boundaries=(Plane(),),
         joints=joints,
-        materials={"default": Material(0.0, checks.at_least("friction", friction, 0.0))},
+        materials={"default": Material(0.0, friction)},
         gravity=(0.0, -GRAVITY),
         step=0.004,
         duration=3.0,
@@ -129,14 +128,15 @@ def falling_chain(*, links: int = 50, height: float = 1.0, friction: float = 0.4
     )
 
 
-@checks.recorded
-def rimless_wheel(*, spokes: int = 8, slope: float = 0.12, speed: float = 1.0) -> Scene:
+@declared
+def rimless_wheel(
+    *, spokes: Annotated[int, whole(3)] = 8, slope: Annotated[float, between(0.0, 0.5)] = 0.12, speed: NotNegative = 1.0
+) -> Scene:
     """A wheel without rim, as a polygon whose corners are the ends of its spokes, rolls down a slope.
 
     At every impact the spin is multiplied by `(cos(2 pi / n) + r^2) / (1 + r^2)`, r the radius of gyration over the
     length of a spoke; its mass is at the center here, r = 0.05.
     """
-    spokes, slope = checks.whole("spokes", spokes, 3), checks.between("slope", slope, 0.0, 0.5)
     angle = 2.0 * pi * (np.arange(spokes) + 0.5) / spokes - 0.5 * pi
     corners = [(float(x), float(y)) for x, y in zip(np.cos(angle), np.sin(angle))]
     height = cos(pi / spokes)
@@ -146,7 +146,7 @@ def rimless_wheel(*, spokes: int = 8, slope: float = 0.12, speed: float = 1.0) -
             Bodies(
                 Polygon(corners),
                 np.array([[0.0, height]]),
-                velocity=(checks.at_least("speed", speed, 0.0) * height, speed * sin(pi / spokes)),
+                velocity=(speed * height, speed * sin(pi / spokes)),
                 spin=-speed,
                 mass=1.0,
                 inertia=0.0025,
@@ -166,8 +166,10 @@ def rimless_wheel(*, spokes: int = 8, slope: float = 0.12, speed: float = 1.0) -
 GAIT = (0.2003109, -0.1998325)
 
 
-@checks.recorded
-def compass_walker(*, strides: int = 6, slope: float = 0.009, foot: float = 0.001) -> Scene:
+@declared
+def compass_walker(
+    *, strides: Count = 6, slope: Annotated[float, between(0.0, 0.1)] = 0.009, foot: Positive = 0.001
+) -> Scene:
     """Two legs without mass, a hip of mass 1 and feet of mass `foot` walk down a slope by themselves.
 
     Units are the length of a leg and the acceleration of gravity. For `foot` = 0 it is the simplest walker of Garcia,
@@ -175,8 +177,6 @@ def compass_walker(*, strides: int = 6, slope: float = 0.009, foot: float = 0.00
     the ground when they pass each other, as theirs do: here each foot has stepping stones of its own, and passes
     through those of the other.
     """
-    strides, foot = checks.whole("strides", strides, 1), checks.positive("foot", foot)
-    slope = checks.between("slope", slope, 0.0, 0.1)
     (angle, rate), radius = GAIT, 0.02
     hip, length = np.array([-sin(angle), cos(angle)]), 2.0 * sin(angle)
     moves = rate * np.array([-cos(angle), -sin(angle)])
@@ -214,15 +214,16 @@ def compass_walker(*, strides: int = 6, slope: float = 0.009, foot: float = 0.00
     )
 
 
-@checks.recorded
-def rocking_block(*, width: float = 0.5, height: float = 2.0, tilt: float = 0.6) -> Scene:
+@declared
+def rocking_block(
+    *, width: Positive = 0.5, height: Positive = 2.0, tilt: Annotated[float, between(0.0, 0.99)] = 0.6
+) -> Scene:
     """A block rocks from corner to corner (Housner 1963); `tilt` is its first angle, relative to that of its diagonal.
 
     At every impact the angular speed is multiplied by `1 - 3/2 sin^2 a`, a the angle of the diagonal.
     """
-    width, height = checks.positive("width", width), checks.positive("height", height)
     alpha = float(np.arctan2(width, height))
-    angle = checks.between("tilt", tilt, 0.0, 0.99) * alpha
+    angle = tilt * alpha
     half, turn = np.array([0.5 * width, 0.5 * height]), np.array([[cos(angle), sin(angle)], [-sin(angle), cos(angle)]])
     place = np.array([0.5 * width, 0.0]) + turn @ (half - np.array([width, 0.0]))  # about its right corner
     return Scene(
@@ -245,33 +246,29 @@ def _bar(start: tuple[float, float], end: tuple[float, float], width: float, nam
     return Bodies(Rectangle(size + width, width), 0.5 * (a + b)[None], angle=float(np.arctan2(*along[::-1])), name=name)
 
 
-@checks.recorded
-def four_bar(*, speed: float = 6.0, restitution: float = 0.9) -> Scene:
+@declared
+def four_bar(*, speed: Positive = 6.0, restitution: Restitution = 0.9) -> Scene:
     """A ball strikes a linkage of three bars and the ground, in the plane of a table."""
     points = [(0.0, 0.0), (0.2, 1.0), (1.6, 1.4), (1.5, 0.0)]
     names = ("crank", "coupler", "rocker")
     bars = [_bar(points[k], points[k + 1], 0.1, names[k]) for k in range(3)]
-    ball = Bodies(
-        Disc(0.2), np.array([[-1.2, 0.7]]), velocity=(checks.positive("speed", speed), 0.0), mass=0.3, name="striker"
-    )
+    ball = Bodies(Disc(0.2), np.array([[-1.2, 0.7]]), velocity=(speed, 0.0), mass=0.3, name="striker")
     between = [("world", "crank"), ("crank", "coupler"), ("coupler", "rocker"), ("rocker", "world")]
     joints = [Pin(pair, point) for pair, point in zip(between, points)]
     return Scene(
         name="four_bar",
         bodies=[*bars, ball],
         joints=joints,
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0), 0.2)},
+        materials={"default": Material(restitution, 0.2)},
         step=0.002,
         duration=4.0,
         description="A ball strikes a four-bar linkage, seen from above.",
     )
 
 
-@checks.recorded
-def arm_strikes_balls(*, balls: int = 5, torque: float = 12.0) -> Scene:
+@declared
+def arm_strikes_balls(*, balls: Count = 5, torque: Positive = 12.0) -> Scene:
     """An arm of two links, which motors drive up to a torque, strikes a row of balls on the ground."""
-    balls = checks.whole("balls", balls, 1)
-    torque = checks.positive("torque", torque)
     shoulder, elbow, wrist = (0.0, 2.2), (-1.0, 2.2), (-1.9, 2.2)
     arm = [_bar(shoulder, elbow, 0.12, "upper"), _bar(elbow, wrist, 0.1, "lower")]
     fist = Bodies(Disc(0.18), np.array([wrist]), mass=0.3, name="fist")
@@ -308,10 +305,9 @@ def _limb(start: tuple[float, ...], end: tuple[float, ...], radius: float, name:
     return Bodies(Capsule(radius, length), 0.5 * (a + b)[None], orientation=turn, name=name)
 
 
-@checks.recorded
-def ragdoll(*, steps: int = 6, drop: float = 0.6, friction: float = 0.5) -> Scene:
+@declared
+def ragdoll(*, steps: Count = 6, drop: NotNegative = 0.6, friction: NotNegative = 0.5) -> Scene:
     """A ragdoll of eleven parts with ball joints and hinges falls down stairs."""
-    steps, drop = checks.whole("steps", steps, 1), checks.at_least("drop", drop, 0.0)
     base = steps * 0.3 + drop
 
     def at(x: float, y: float, z: float) -> tuple[float, float, float]:
@@ -356,7 +352,7 @@ def ragdoll(*, steps: int = 6, drop: float = 0.6, friction: float = 0.5) -> Scen
         bodies=[*pushed, *stairs],
         boundaries=(Plane(),),
         joints=joints,
-        materials={"default": Material(0.1, checks.at_least("friction", friction, 0.0))},
+        materials={"default": Material(0.1, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.005,
         duration=3.0,

@@ -4,6 +4,7 @@ pebbles that gather in a hollow."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from ..scene.chance import random_orientations
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import Table
 from ..scene.shapes import UNTURNED, Box, Compound, Ellipsoid, Part, Solid, Sphere
-from . import checks
-from .granular import grains, lattice
+from .granular import lattice
+from .parameters import Count, NotNegative, Positive, Restitution, Seed, at_least, between, choice, declared, whole
 
 # Extents of the bodies of Tang 2014, fig. 10 (m): diameter, edge, and length of the three bars of a cross. Their
 # volumes are nearly equal.
 SIZES = {"spheres": 3.0, "cubes": 2.4, "crosses": 3.78}
+Side = Annotated[float, at_least(2.0)]  # of a square bottom, in sizes of a body
 
 
 def cross(length: float) -> Compound:
@@ -35,55 +37,54 @@ def body(kind: str, size: float) -> Solid:
     return Box((size, size, size)) if kind == "cubes" else cross(size)
 
 
-@checks.recorded
+@declared
 def sphere_packing(
     *,
-    count: int = 540,
-    restitution: float = 0.3,
-    friction: float = 0.3,
-    side: float = 12.0,
-    diameter: float = 1.0,
-    seed: int = 0,
+    count: Count = 540,
+    restitution: Restitution = 0.3,
+    friction: NotNegative = 0.3,
+    side: Side = 12.0,
+    diameter: Positive = 1.0,
+    seed: Seed = 0,
 ) -> Scene:
     """Spheres fall into a container and come to rest (Tang 2014, s. 7.4: 540 and 1,080, diameter 3).
 
     They start on a loose lattice, with random velocities from `seed` that break its symmetry. side: edge length of the
     bottom in diameters.
     """
-    return _packing("spheres", count, restitution, friction, side, checks.positive("diameter", diameter), seed)
+    return _packing("spheres", count, restitution, friction, side, diameter, seed)
 
 
-@checks.recorded
+@declared
 def cube_packing(
     *,
-    count: int = 325,
-    restitution: float = 0.3,
-    friction: float = 0.3,
-    side: float = 10.0,
-    edge: float = 2.4,
-    seed: int = 0,
+    count: Count = 325,
+    restitution: Restitution = 0.3,
+    friction: NotNegative = 0.3,
+    side: Side = 10.0,
+    edge: Positive = 2.4,
+    seed: Seed = 0,
 ) -> Scene:
     """Cubes with random orientations fall into a container and come to rest (Tang 2014, s. 7.5)."""
-    return _packing("cubes", count, restitution, friction, side, checks.positive("edge", edge), seed)
+    return _packing("cubes", count, restitution, friction, side, edge, seed)
 
 
-@checks.recorded
+@declared
 def cross_packing(
     *,
-    count: int = 325,
-    restitution: float = 0.3,
-    friction: float = 0.3,
-    side: float = 8.0,
-    length: float = 3.78,
-    seed: int = 0,
+    count: Count = 325,
+    restitution: Restitution = 0.3,
+    friction: NotNegative = 0.3,
+    side: Side = 8.0,
+    length: Positive = 3.78,
+    seed: Seed = 0,
 ) -> Scene:
     """Crosses of three bars with random orientations fall into a container and come to rest (Tang 2014, s. 7.5)."""
-    return _packing("crosses", count, restitution, friction, side, checks.positive("length", length), seed)
+    return _packing("crosses", count, restitution, friction, side, length, seed)
 
 
 def _packing(kind: str, count: int, restitution: float, friction: float, side: float, size: float, seed: int) -> Scene:
-    count, side = checks.whole("count", count, 1), checks.at_least("side", side, 2.0)
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     # Bodies that rotate need room for their largest extent.
     place = size * lattice(count, side, {"spheres": 1.2, "cubes": 1.75, "crosses": 1.12}[kind])
     place[:, 2] += 0.5 * size
@@ -94,7 +95,7 @@ def _packing(kind: str, count: int, restitution: float, friction: float, side: f
         name=f"{kind[:-2] if kind == 'crosses' else kind[:-1]}_packing",
         bodies=[Bodies(body(kind, size), place, velocity, mass=1.0, name=kind, orientation=turns)],
         boundaries=[Container((-half, -half, 0.0), (half, half, top), open_top=True)],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -9.81),
         step=1.0 / 600.0,
         duration=4.0,
@@ -104,18 +105,18 @@ def _packing(kind: str, count: int, restitution: float, friction: float, side: f
     )
 
 
-@checks.recorded
+@declared
 def repose(
     *,
-    shape: str = "spheres",
-    count: int = 80,
-    restitution: float = 0.3,
-    friction: float = 0.4,
-    rolling: float = 0.02,
+    shape: Annotated[str, choice(SIZES)] = "spheres",
+    count: Annotated[int, whole(4)] = 80,
+    restitution: Restitution = 0.3,
+    friction: NotNegative = 0.4,
+    rolling: NotNegative = 0.02,
     width: float | None = None,
-    settle: float = 4.0,
-    flow: float = 12.0,
-    seed: int = 0,
+    settle: Positive = 4.0,
+    flow: Positive = 12.0,
+    seed: Seed = 0,
 ) -> Scene:
     """A pile settles behind a gate in one half of a container; at the time `settle` the gate is lifted.
 
@@ -125,11 +126,10 @@ def repose(
     ever. width: of the container in sizes of a body. By default the lattice at the start is about as high as wide, and
     the pile of cubes or crosses, which start apart, is flat. flow: time after the gate was lifted.
     """
-    size, count = SIZES[checks.choice("shape", shape, SIZES)], checks.whole("count", count, 4)
-    settle, flow = checks.positive("settle", settle), checks.positive("flow", flow)
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    size = SIZES[shape]
+    chance = np.random.default_rng(seed)
     room = {"spheres": 1.05, "cubes": 1.75, "crosses": 1.12}[shape]
-    wide = room * np.ceil(count ** (1.0 / 3.0)) if width is None else checks.at_least("width", width, room)
+    wide = room * np.ceil(count ** (1.0 / 3.0)) if width is None else at_least(room)("width", width)
     place = size * lattice(count, wide, room)
     place[:, 2] += 0.5 * size
     half, top = 0.5 * wide * size, float(place[:, 2].max()) + size
@@ -142,7 +142,7 @@ def repose(
         material="gate",
         name="gate",
     )
-    material, rolling = grains(restitution, friction), checks.at_least("rolling", rolling, 0.0)
+    material = Material(restitution, friction)
     if shape == "spheres":
         material = replace(material, rolling_friction=rolling * size)
     turns = UNTURNED if shape == "spheres" else random_orientations(count, chance)
@@ -169,22 +169,21 @@ def repose(
     )
 
 
-@checks.recorded
+@declared
 def pebbles(
     *,
-    count: int = 48,
-    restitution: float = 0.2,
-    friction: float = 0.5,
-    hills: float = 0.12,
-    seed: int = 0,
+    count: Annotated[int, whole(3)] = 48,
+    restitution: Restitution = 0.2,
+    friction: NotNegative = 0.5,
+    hills: Annotated[float, between(0.0, 0.5)] = 0.12,
+    seed: Seed = 0,
 ) -> Scene:
     """Ellipsoids of three kinds fall on uneven ground, roll into its hollow and come to rest on their flat sides.
 
     The ground is a height field of 41 x 41 heights: a bowl with hills of the height `hills`. Orientations and
     velocities at the start are random, from `seed`.
     """
-    count, hills = checks.whole("count", count, 3), checks.between("hills", hills, 0.0, 0.5)
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     spacing, nodes = 0.2, 41
     x = spacing * (np.arange(nodes) - nodes // 2)
     bowl = 0.07 * (x[:, None] ** 2 + x[None, :] ** 2)
@@ -201,7 +200,7 @@ def pebbles(
         name="pebbles",
         bodies=bodies,
         boundaries=[ground],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -9.81),
         step=1.0 / 300.0,
         duration=4.0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from ..errors import ProblemError
@@ -14,18 +16,18 @@ from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Compound, Mesh, Part
 from ..scene.symmetry import Symmetry
 from ..solvers.rows import Floats
-from . import checks
-from .granular import grains
+from .parameters import Count, NotNegative, Positive, Restitution, Seed, Text, Vector, at_least, declared, whole
 
 TURN = Symmetry(((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0), "turn by 1/2")
 GRAVITY = 9.81
 GRID = 3  # cells of the distance grid per cell of the mesh: gaps are exact to a fraction of a grid cell
+Detail = Annotated[int, whole(16)]  # points along the outline of a rabbit, and around it
 
 
 def rabbit_mesh(height: float, detail: int, mesh: str = "") -> Mesh:
     """The rabbit of `geometry.figures`, or the mesh of a file, whose longest side is scaled to `height`."""
     spacing = height / (GRID * detail)
-    if checks.text("mesh", mesh):
+    if mesh:
         side = float(np.ptp(read_mesh("mesh", mesh)[0], axis=0).max())
         if not (np.isfinite(side) and side > 0.0):
             raise ProblemError("mesh", f"{mesh}, whose longest side is {side:g}", "a mesh with finite vertices")
@@ -40,9 +42,9 @@ def turned_mesh(profile: Floats, segments: int = 48, spacing: float | None = Non
     return Mesh(vertices=vertices, faces=faces, spacing=spacing)
 
 
-@checks.recorded
+@declared
 def two_rabbits_box(
-    *, room: float = 3.0, spin: tuple[float, float, float] = (0.4, 0.3, 0.5), detail: int = 24, mesh: str = ""
+    *, room: Annotated[float, at_least(2.5)] = 3.0, spin: Vector = (0.4, 0.3, 0.5), detail: Detail = 24, mesh: Text = ""
 ) -> Scene:
     """Two elastic rabbits of height 1 fall in a closed box, each the image of the other under half a turn about z.
 
@@ -50,8 +52,8 @@ def two_rabbits_box(
     the height of a rabbit. mesh: a file of triangles in place of the rabbit, such as bunny.obj; its longest side is
     scaled to 1.
     """
-    room, turns = checks.at_least("room", room, 2.5), np.array(checks.three("spin", spin))
-    shape = rabbit_mesh(1.0, checks.whole("detail", detail, 16), mesh)
+    turns = np.array(spin)
+    shape = rabbit_mesh(1.0, detail, mesh)
     place = np.array([[0.25 * room, 0.0, 0.5 * room], [-0.25 * room, 0.0, 0.5 * room]])
     turn = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])  # half a turn about z
     half = 0.5 * room
@@ -80,9 +82,14 @@ def two_rabbits_box(
     )
 
 
-@checks.recorded
+@declared
 def rabbits_in_pot(
-    *, restitution: float = 0.8, friction: float = 0.5, duration: float = 100.0, detail: int = 24, mesh: str = ""
+    *,
+    restitution: Restitution = 0.8,
+    friction: NotNegative = 0.5,
+    duration: Positive = 100.0,
+    detail: Detail = 24,
+    mesh: Text = "",
 ) -> Scene:
     """Two rabbits tumble in a floating pot with a lid, without gravity (Smith 2012, section 10.3).
 
@@ -90,7 +97,6 @@ def rabbits_in_pot(
     runs 1,000 units of time. Bodies that have come to rest on each other then creep into each other, by a third of the
     smallest half width: the synchronous stepper has no correction of positions.
     """
-    detail = checks.whole("detail", detail, 16)
     wall, radius, height = 0.15, 1.5, 2.6
     pot = figures.pot_profile(radius, height, wall)
     lid = figures.lid_profile(radius, wall, radius - 1.2 * wall)
@@ -111,30 +117,29 @@ def rabbits_in_pot(
     return Scene(
         name="rabbits_in_pot",
         bodies=[vessel, rabbits],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, 0.0),
         step=0.01,
-        duration=checks.positive("duration", duration),
+        duration=duration,
         frame_rate=5.0,
         stepper="synchronous",
         description="Two rabbits tumble in a floating pot.",
     )
 
 
-@checks.recorded
+@declared
 def rabbit_pile(
     *,
-    count: int = 27,
-    restitution: float = 0.5,
-    friction: float = 0.0,
-    seed: int = 0,
-    detail: int = 16,
-    mesh: str = "",
+    count: Count = 27,
+    restitution: Restitution = 0.5,
+    friction: NotNegative = 0.0,
+    seed: Seed = 0,
+    detail: Detail = 16,
+    mesh: Text = "",
 ) -> Scene:
     """Rabbits of height 1 with random orientations fall into a container (Smith 2012, section 10.4, with 1,000)."""
-    count = checks.whole("count", count, 1)
     across = max(2, int(np.ceil((count / 2.0) ** (1.0 / 3.0))))
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     place, turn = _scattered(count, across, 1.45, 0.9, chance)
     half = 0.5 * 1.45 * across
     top = float(place[:, 2].max()) + 2.0
@@ -142,7 +147,7 @@ def rabbit_pile(
         name="rabbit_pile",
         bodies=[
             Bodies(
-                rabbit_mesh(1.0, checks.whole("detail", detail, 16), mesh),
+                rabbit_mesh(1.0, detail, mesh),
                 place,
                 chance.uniform(-0.5, 0.5, (count, 3)),
                 mass=1.0,
@@ -151,7 +156,7 @@ def rabbit_pile(
             )
         ],
         boundaries=[Container((-half, -half, 0.0), (half, half, top))],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.005,
         duration=5.0,
@@ -160,24 +165,22 @@ def rabbit_pile(
     )
 
 
-@checks.recorded
+@declared
 def rabbits_and_pawns(
     *,
-    rabbits: int = 16,
-    pawns: int = 4,
-    restitution: float = 0.2,
-    friction: float = 0.2,
-    seed: int = 0,
-    detail: int = 16,
-    mesh: str = "",
+    rabbits: Count = 16,
+    pawns: Count = 4,
+    restitution: Restitution = 0.2,
+    friction: NotNegative = 0.2,
+    seed: Seed = 0,
+    detail: Detail = 16,
+    mesh: Text = "",
 ) -> Scene:
     """Rabbits fall on the ground and are hit by pawns that fall after them (Zhang 2015, fig. 10: 144 and 16).
 
     Both have height 1. The pawns start above the rabbits and move downwards at a speed of 2.
     """
-    rabbits, pawns = checks.whole("rabbits", rabbits, 1), checks.whole("pawns", pawns, 1)
-    detail = checks.whole("detail", detail, 16)
-    chance = np.random.default_rng(checks.whole("seed", seed, 0))
+    chance = np.random.default_rng(seed)
     across = max(2, int(np.ceil((rabbits / 2.0) ** (1.0 / 3.0))))
     low, low_turn = _scattered(rabbits, across, 1.45, 0.9, chance)
     high, high_turn = _scattered(pawns, max(1, across - 1), 1.45, float(low[:, 2].max()) + 2.5, chance)
@@ -195,7 +198,7 @@ def rabbits_and_pawns(
             ),
         ],
         boundaries=[Plane()],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.005,
         tolerance=5e-4,
@@ -206,15 +209,15 @@ def rabbits_and_pawns(
     )
 
 
-@checks.recorded
-def dolls(*, count: int = 3, restitution: float = 0.8, height: float = 1.0, cells: int = 64) -> Scene:
+@declared
+def dolls(
+    *, count: Count = 3, restitution: Restitution = 0.8, height: Positive = 1.0, cells: Annotated[int, whole(64)] = 64
+) -> Scene:
     """Nested dolls, each of two half shells with the next doll standing inside, fall on a table (Smith 2012, fig. 2).
 
     Under lcp they bounce as one body. Under laws with break-away the dolls open. cells: grid cells across a
     doll; with fewer the rims overlap by more than rounding.
     """
-    count, height = checks.whole("count", count, 1), checks.positive("height", height)
-    cells = checks.whole("cells", cells, 64)
     bodies, bottom, shrink, wall = [], height, 0.74, 0.12
     for k in range(count):
         size = shrink**k
@@ -228,7 +231,7 @@ def dolls(*, count: int = 3, restitution: float = 0.8, height: float = 1.0, cell
         name="dolls",
         bodies=bodies,
         boundaries=[Plane()],
-        materials={"default": Material(checks.between("restitution", restitution, 0.0, 1.0))},
+        materials={"default": Material(restitution)},
         gravity=(0.0, 0.0, -10.0),
         step=0.002,
         duration=1.5,

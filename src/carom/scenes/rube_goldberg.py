@@ -14,18 +14,20 @@ Seen from above, x to the right and y to the back:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
 from ..geometry import figures
 from ..geometry.shapes import ShapeList
 from ..scene.boundaries import Plane
+from ..scene.joints import Hinge
 from ..scene.model import Bodies, Material, Scene
 from ..scene.motion import FIXED
 from ..scene.parts import placed_shapes
 from ..scene.shapes import Box, Compound, Cylinder, Hull, Part, Quaternion, Solid, Sphere
 from ..solvers.rows import Floats
-from . import checks
+from .parameters import Count, between, declared
 from .stacks import GRAVITY, card_poses
 
 RADIUS = 0.15  # of all balls
@@ -52,8 +54,13 @@ LAST = 0.18  # height of its end
 _MEASURED = ShapeList()  # shapes whose mass properties are known; hundreds of pieces of track would be measured again
 
 
-@checks.recorded
-def rube_goldberg(*, height: float = 0.9, pillars: int = 8, friction: float = 0.5) -> Scene:
+@declared
+def rube_goldberg(
+    *,
+    height: Annotated[float, between(0.7, 1.0)] = 0.9,
+    pillars: Count = 8,
+    friction: Annotated[float, between(0.3, 0.8)] = 0.5,
+) -> Scene:
     """Eight devices, each triggered by the one before it, from the first ball to the last pillar (Zhang 2015, fig. 11).
 
     A ball rolls down a spiral track and hits three balls on a straight track. The last of them flies into a card house,
@@ -63,20 +70,21 @@ def rube_goldberg(*, height: float = 0.9, pillars: int = 8, friction: float = 0.
 
     height: of the first spiral. pillars: their number. friction: coefficient of tracks, tables and other wood.
     """
-    height = checks.between("height", height, 0.7, 1.0)
     devices = [first_spiral(height), cradle(), house(), dominoes(), seesaw(), billiards(), second_spiral()]
-    devices.append(row_of_pillars(checks.whole("pillars", pillars, 1)))
+    devices.append(row_of_pillars(pillars))
     groups = [group for device in devices for group in device]
     groups.sort(key=lambda group: group.motion is not None)  # in legends what moves comes first
-    return machine(groups, checks.between("friction", friction, 0.3, 0.8))
+    return machine(groups, friction)
 
 
 def machine(groups: Sequence[Bodies], friction: float = 0.5) -> Scene:
-    """Some devices of the machine on the ground, with its materials and settings."""
+    """Some devices of the machine on the ground, with its materials and settings; a seesaw turns about its axle."""
+    seesaws = [group.name for group in groups if group.name == "seesaw"]
     return Scene(
         name="rube_goldberg",
         bodies=groups,
         boundaries=[Plane(material="wood")],
+        joints=[Hinge(("world", name), AXLE, (1.0, 0.0, 0.0), name="axle") for name in seesaws],
         materials={
             "ball": Material(0.95, 0.4, 8.0, rolling_friction=3e-4),
             "wood": Material(0.0, friction, 1.0, rolling_friction=3e-4),
@@ -218,13 +226,12 @@ def seesaw_shape() -> Compound:
 
 
 def seesaw() -> list[Bodies]:
-    """A seesaw at rest with its gate down, the bearings of its axle, and a stop on either side."""
+    """A seesaw at rest with its gate down, posts at the ends of its axle, and a stop on either side.
+
+    The axle is a hinge (see `machine`), and touches no post.
+    """
     x, y, z = AXLE
-    bottom = z - np.sqrt(2.0) * AXLE_RADIUS  # of the bearings
-    parts = []
-    for side in (-0.38, 0.38):
-        parts += track(np.array([(x + side - 0.05, y, bottom), (x + side + 0.05, y, bottom)]), 0.08)
-        parts += legs([(x + side, y, bottom - WALL)])
+    parts = [block((x + end - 0.02, y - 0.04, 0.0), (x + end + 0.02, y + 0.04, z + 0.06)) for end in (-0.48, 0.48)]
     for distance, tilt in ((-0.4, TILT), (0.85, -TILT)):
         stop = tilted((0.0, distance, AXLE_RADIUS - 0.03), tilt)
         parts.append(Part(Box((0.3, 0.1, 0.06)), tuple(stop.tolist()), about_x(tilt)))

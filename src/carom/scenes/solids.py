@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Annotated
 
 import numpy as np
 
@@ -14,21 +15,18 @@ from ..scene.motion import FIXED
 from ..scene.shapes import Box, Compound, Hull, Mesh, Part
 from ..scene.symmetry import Symmetry, mirror_plane
 from ..solvers.rows import Floats
-from . import checks
+from .parameters import Count, Number, Positive, Restitution, Sizes, Vector, at_least, between, declared, whole
 
 MIRROR_X, MIRROR_Y = mirror_plane((1.0, 0.0, 0.0)), mirror_plane((0.0, 1.0, 0.0))
 
 
-@checks.recorded
-def flat_box(
-    *, size: tuple[float, float, float] = (2.0, 1.5, 1.0), height: float = 1.0, restitution: float = 1.0
-) -> Scene:
+@declared
+def flat_box(*, size: Sizes = (2.0, 1.5, 1.0), height: Positive = 1.0, restitution: Restitution = 1.0) -> Scene:
     """A box falls flat on a plane, on four corners at once. By symmetry it must rebound vertically, without spin.
 
     This motion is not stable under every law. With each bounce a small spin grows 13-fold under qce and 3-fold under
     lzb, so that rounding errors become visible; gr reverses the spin and keeps its size.
     """
-    size, height = checks.sizes("size", size), checks.positive("height", height)
     box = Bodies(Box(size), np.array([[0.0, 0.0, 0.5 * size[2] + height]]), name="box")
     return _elastic(
         "flat_box",
@@ -42,14 +40,13 @@ def flat_box(
     )
 
 
-@checks.recorded
-def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
+@declared
+def box_on_edge(*, speed: Positive = 10.0, cover: Annotated[float, between(0.05, 0.95)] = 0.5) -> Scene:
     """A unit cube lands flat on a fixed block that covers the part `cover` of its lower face (Tang 2014, s. 7.2).
 
     The block is on the side of low x. All contact points lie there, so the cube must rotate. With speed 10 and half of
     the face covered, under qce it leaves upwards at 50/7 with a spin of 120/7 about y.
     """
-    speed, cover = checks.positive("speed", speed), checks.between("cover", cover, 0.05, 0.95)
     cube = Bodies(Box((1.0, 1.0, 1.0)), np.array([[0.0, 0.0, 0.51]]), (0.0, 0.0, -speed), name="cube")
     block = Bodies(Box((1.0, 2.0, 0.5)), np.array([[cover - 1.0, 0.0, -0.25]]), motion=FIXED, name="block")
     return _elastic(
@@ -63,8 +60,8 @@ def box_on_edge(*, speed: float = 10.0, cover: float = 0.5) -> Scene:
     )
 
 
-@checks.recorded
-def box_2x2x1(*, restitution: float = 1.0) -> Scene:
+@declared
+def box_2x2x1(*, restitution: Restitution = 1.0) -> Scene:
     """A 2 x 2 x 1 box with velocity (1, 1, -10) lands flat on the ground, without gravity (Tang 2014, s. 7.3).
 
     Without friction its vertical velocity must be reversed, and nothing else may change.
@@ -81,13 +78,12 @@ def box_2x2x1(*, restitution: float = 1.0) -> Scene:
     )
 
 
-@checks.recorded
-def two_tetrahedra(*, speed: float = 100.0, size: float = 1.0) -> Scene:
+@declared
+def two_tetrahedra(*, speed: Positive = 100.0, size: Positive = 1.0) -> Scene:
     """A tetrahedron strikes the face of another one with a corner, with spin (5, 10, 3) (Tang 2014, s. 7.1).
 
     size: edge length of both. One contact, elastic and without friction: energy must be conserved up to rounding.
     """
-    speed, size = checks.positive("speed", speed), checks.positive("size", size)
     corners = size * np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]) / np.sqrt(8.0)
     # The face opposite to the last corner points up; the corner of the other tetrahedron points down, off its center.
     up = _turn_to(-corners[3], np.array([0.0, 0.0, 1.0]))
@@ -110,13 +106,12 @@ def two_tetrahedra(*, speed: float = 100.0, size: float = 1.0) -> Scene:
     )
 
 
-@checks.recorded
-def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0) -> Scene:
+@declared
+def matryoshka(*, shells: Count = 4, restitution: Restitution = 0.8, height: Positive = 1.0) -> Scene:
     """Nested shells, each standing on the bottom of the next larger one, fall on a plane (Smith 2012, fig. 2).
 
     Under lcp they bounce as one body. Under laws with break-away the inner shells separate from the outer ones.
     """
-    shells, height = checks.whole("shells", shells, 1), checks.positive("height", height)
     thickness, bodies, bottom = 0.08, [], height
     for k in range(shells):
         side = 2.0 * 0.72**k
@@ -138,8 +133,10 @@ def matryoshka(*, shells: int = 4, restitution: float = 0.8, height: float = 1.0
     )
 
 
-@checks.recorded
-def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, float, float] = (0.0, 0.0, 0.5)) -> Scene:
+@declared
+def eight_cubes(
+    *, room: Annotated[float, at_least(4.0)] = 10.0, speed: Positive = 1.0, spin: Vector = (0.0, 0.0, 0.5)
+) -> Scene:
     """Eight unit cubes, touching, fly apart in a cubic room without gravity, each the mirror image of its neighbors.
 
     Their velocities are `speed (1, 0.8, 0.6)` and their spins `spin` in the first octant, mirrored in the others
@@ -147,8 +144,6 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
     several contacts at once: there the laws differ. With a spin such as (0.15, -0.35, 0.5) they hit with corners, one
     contact per pair, and all symmetric laws agree.
     """
-    room, speed = checks.at_least("room", room, 4.0), checks.positive("speed", speed)
-    spin = checks.three("spin", spin)
     octants = np.array(list(itertools.product((1.0, -1.0), repeat=3)))
     axial = octants * octants.prod(axis=1)[:, None]  # spins are axial vectors: a mirror reverses them
     cubes = Bodies(
@@ -171,16 +166,19 @@ def eight_cubes(*, room: float = 10.0, speed: float = 1.0, spin: tuple[float, fl
     )
 
 
-@checks.recorded
-def trefoil_drop(*, height: float = 3.0, spin: float = 1.0, tube: float = 0.4, detail: int = 48) -> Scene:
+@declared
+def trefoil_drop(
+    *,
+    height: Positive = 3.0,
+    spin: Number = 1.0,
+    tube: Annotated[float, between(0.05, 0.45)] = 0.4,
+    detail: Annotated[int, whole(8)] = 48,
+) -> Scene:
     """A trefoil knot falls flat on a plane, on its three lobes, with 3-fold symmetry (Smith 2012, fig. 8).
 
     spin: about z, which contact without friction cannot change. tube: radius of the rope; the knot is about 6 wide.
     detail: points along each third of the rope.
     """
-    height, tube = checks.positive("height", height), checks.between("tube", tube, 0.05, 0.45)
-    spin = checks.finite("spin", spin)
-    detail = checks.whole("detail", detail, 8)
     vertices, faces = trefoil(3.0, tube, 12, 3 * detail)
     low = float(vertices[:, 2].min())
     start = np.array([[0.0, 0.0, height - low]])
@@ -200,7 +198,7 @@ def trefoil_drop(*, height: float = 3.0, spin: float = 1.0, tube: float = 0.4, d
 
 
 def _elastic(name: str, bodies: list[Bodies], restitution: float, **fields: object) -> Scene:
-    material = Material(checks.between("restitution", restitution, 0.0, 1.0))
+    material = Material(restitution)
     given = {"step": 0.01, "stepper": "synchronous", "materials": {"default": material}, **fields}
     return Scene(name=name, bodies=bodies, **given)  # type: ignore[arg-type]
 

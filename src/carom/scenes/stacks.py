@@ -10,17 +10,16 @@ from ..scene.model import Bodies, Material, Scene
 from ..scene.shapes import Box, Rectangle, Sphere
 from ..scene.symmetry import mirror, mirror_plane
 from ..solvers.rows import Floats
-from . import checks
-from .granular import grains
+from .parameters import Count, Flag, NotNegative, Positive, Restitution, declared
 
 GRAVITY = 9.81
 
 
-@checks.recorded
-def box_stack(*, boxes: int = 10, width: float = 1.0, height: float = 1.0, friction: float = 0.5) -> Scene:
+@declared
+def box_stack(
+    *, boxes: Count = 10, width: Positive = 1.0, height: Positive = 1.0, friction: NotNegative = 0.5
+) -> Scene:
     """A tower of boxes on the ground that must stand still."""
-    boxes, friction = checks.whole("boxes", boxes, 1), checks.at_least("friction", friction, 0.0)
-    width, height = checks.positive("width", width), checks.positive("height", height)
     y = height * (np.arange(boxes) + 0.5)
     return Scene(
         name="box_stack",
@@ -37,17 +36,16 @@ def box_stack(*, boxes: int = 10, width: float = 1.0, height: float = 1.0, frict
     )
 
 
-@checks.recorded
-def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float = 0.0) -> Scene:
+@declared
+def box_tower_3d(*, boxes: Count = 10, friction: NotNegative = 0.5, restitution: Restitution = 0.0) -> Scene:
     """A tower of unit cubes that must stand."""
-    boxes = checks.whole("boxes", boxes, 1)
     place = np.zeros((boxes, 3))
     place[:, 2] = 0.5 + np.arange(boxes)
     return Scene(
         name="box_tower_3d",
         bodies=[Bodies(Box((1.0, 1.0, 1.0)), place, mass=1.0, name="boxes")],
         boundaries=[Plane()],
-        materials={"default": grains(restitution, friction)},
+        materials={"default": Material(restitution, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.01,
         duration=60.0,
@@ -57,20 +55,16 @@ def box_tower_3d(*, boxes: int = 10, friction: float = 0.5, restitution: float =
     )
 
 
-@checks.recorded
+@declared
 def card_house(
-    *, stories: int = 3, width: int = 4, friction: float = 0.8, balls: bool = True, rest: float = 10.0
+    *, stories: Count = 3, width: Count = 4, friction: NotNegative = 0.8, balls: Flag = True, rest: Positive = 10.0
 ) -> Scene:
     """A house of cards: 24 plates in three stories of 4, 3 and 2 pairs. Two balls hit it at the time `rest`.
 
     Plates are 1 x 0.7 x 0.02 and lean at 70 degrees; flat ones lie across the ridges (Zhang 2015, Card House).
     """
-    stories, width = checks.whole("stories", stories, 1), checks.whole("width", width, 1)
     if width < stories:
         raise ProblemError("width", width, f"at least stories = {stories}")
-    if not isinstance(balls, bool):
-        raise ProblemError("balls", balls, "true or false")
-    rest = checks.positive("rest", rest)
     size = (1.0, 0.7, 0.02)
     place, turn, half = card_poses(stories, width, size)
     cards = Bodies(Box(size), place, orientation=turn, name="cards")
@@ -81,7 +75,7 @@ def card_house(
         name="card_house",
         bodies=bodies,
         boundaries=[Plane()],
-        materials={"default": grains(0.0, friction)},
+        materials={"default": Material(0.0, friction)},
         gravity=(0.0, 0.0, -GRAVITY),
         step=0.002,
         duration=rest + 5.0,

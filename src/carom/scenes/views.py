@@ -66,7 +66,7 @@ VIEWS: dict[str, Callable[[Scene], View]] = {
     "falling_chain": lambda s: View(at=1.6, color="body"),
     "four_bar": lambda s: View(at=0.25, color="body"),
     "arm_strikes_balls": lambda s: View(at=1.0, color="group"),
-    "compass_walker": lambda s: View(at=10.9, color="body", trails=("all",)),
+    "compass_walker": lambda s: View(at=min(10.9, s.duration), color="body", trails=("all",)),
     "rimless_wheel": lambda s: View(at=1.0, color="body", trails=("all",)),
     "rocking_block": lambda s: View(at=0.3, color="body"),
     "ragdoll": lambda s: View(at=1.2, color="group", camera="azimuth=-60,elevation=15"),

@@ -32,7 +32,10 @@ STEP = 1e-30  # imaginary step
 @kernel(inline="always")
 def _placed(z, body, x, y):
     """A vector (x, y) of a body in the frame of the world, without the position."""
-    c, s = np.cos(z[body + 5]), np.sin(z[body + 5])
+    angle = z[body + 5]
+    if angle == 0.0 or (x == 0.0 and y == 0.0):  # of discs and boundaries: complex sines are slow
+        return x, y
+    c, s = np.cos(angle), np.sin(angle)
     return c * x - s * y, s * x + c * y
 
 
@@ -279,14 +282,16 @@ def geometry_map(z, kind, ins, slopes):
 
 
 @kernel
-def closing_speed(z, kind, free, time):
+def closing_speed(z, kind, free, time, later):
     """The speed at which a contact closes its gap until a time from now, as `stepping.resting` has it.
 
-    The gap is that at the end of free motion, and less what free motion closes along the normal of now.
+    The gap is that at the end of free motion, and less what free motion closes along the normal of now. `later`
+    (LENGTH,) is overwritten.
     """
     _, nx, ny, nz, px, py, pz = geometry(z, kind)
     vx, vy, vz = relative_velocity(z, px, py, pz)
-    later = z.copy()
+    for k in range(LENGTH):
+        later[k] = z[k]
     _advance(later, free, time)
     for side in range(2):
         body = A if side == 0 else B
@@ -300,8 +305,8 @@ def closing_speed(z, kind, free, time):
 
 
 @kernel
-def hold(z, how, shift, out):
-    """Bodies that a contact holds from now on: writes `out` (37,), returns the impulse.
+def hold(z, how, shift, out, work):
+    """Bodies that a contact holds from now on: writes `out` (37,) and `work` (LENGTH,), returns the impulse.
 
     `how` are kind, mode, flags of free bodies, the time for which they are held, whether the contact closes its gap in
     that time, whether it is held from when its gap is zero, and the share of the mean velocity at which they move
@@ -315,7 +320,7 @@ def hold(z, how, shift, out):
     _advance(z, free, shift)
     for k in range(6):
         out[BEFORE + k], out[BEFORE + 6 + k] = z[A + V + k], z[B + V + k]
-    closing = closing_speed(z, kind, free, time - shift) if closes else 0.0 * shift
+    closing = closing_speed(z, kind, free, time - shift, work) if closes else 0.0 * shift
     touch = geometry(z, kind)
     for side in range(2):
         body = A if side == 0 else B
@@ -335,11 +340,12 @@ def hold(z, how, shift, out):
 @kernel
 def held_map(z, how, ins, outs, values, slopes):
     """As `linear_map` for a contact that is held; the last column of `slopes` is that of the time of its start."""
-    work, out = z.copy(), np.empty(HELD_ENDS)
-    found = hold(work, how, 0.0, out)
+    out = np.empty(HELD_ENDS)
+    found = hold(z.copy(), how, 0.0, out, z.copy())
     for j in range(HELD_ENDS):
         values[j] = out[j]
-    moved, ends = np.empty(LENGTH, np.complex128), np.empty(HELD_ENDS, np.complex128)
+    moved, work = np.empty(LENGTH, np.complex128), np.empty(LENGTH, np.complex128)
+    ends = np.empty(HELD_ENDS, np.complex128)
     for i in range(len(ins) + 1):
         for k in range(LENGTH):
             moved[k] = z[k]
@@ -348,7 +354,7 @@ def held_map(z, how, ins, outs, values, slopes):
             moved[ins[i]] = complex(z[ins[i]], STEP)
         else:
             shift = complex(0.0, STEP)
-        hold(moved, how, shift, ends)
+        hold(moved, how, shift, ends, work)
         for j in range(len(outs)):
             slopes[j, i] = ends[outs[j]].imag / STEP
     return found
@@ -357,10 +363,10 @@ def held_map(z, how, ins, outs, values, slopes):
 @kernel
 def closing_map(z, kind, free, time, ins, slopes):
     """The closing speed of a contact, and its derivatives `slopes` (ins,), which are written."""
-    moved = np.empty(LENGTH, np.complex128)
+    moved, work = np.empty(LENGTH, np.complex128), np.empty(LENGTH, np.complex128)
     for i in range(len(ins)):
         for k in range(LENGTH):
             moved[k] = z[k]
         moved[ins[i]] = complex(z[ins[i]], STEP)
-        slopes[i] = closing_speed(moved, kind, free, time).imag / STEP
-    return closing_speed(z, kind, free, time)
+        slopes[i] = closing_speed(moved, kind, free, time, work).imag / STEP
+    return closing_speed(z, kind, free, time, z.copy())

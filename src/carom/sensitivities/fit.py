@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import scalar
 from ..errors import ProblemError
 from ..laws import Law
-from ..scene.checks import scalar
 from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
 from ..stepwise import Simulation

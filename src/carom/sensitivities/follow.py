@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,13 +15,14 @@ from ..solvers.rows import Floats
 from ..stepping.report import STATUSES, StageImpulses, StepReport
 from ..stepwise import Simulation
 from ..world import State
-from .contact_map import BODY, FEATURE, V, geometry_map
+from .contact_map import BODY, FEATURE, FRICTION, V, geometry_map
+from .held_steps import Motion, Rule, held_steps
 from .holds import HeldSeveral, Holding, Start, ended, held_single
 from .impacts import SAME_INSTANT, Several, Struck
-from .model import PLACED, Model, placing
+from .model import PLACED, RECORD, Model, placing
 from .search import Cast, Found, approach, find_contact, put_actor
 from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single
-from .tape import Event
+from .tape import Event, Tape
 
 TIMED = ("time_of_impact", "drift_safe")  # steppers that resolve an impact when its gap closes
 FOLLOWED = (*TIMED, "synchronous")
@@ -35,6 +37,29 @@ PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to whi
 
 
 Passed = tuple[float, int, Floats, bool]  # time, body, its numbers (12,) after an event, whether it falls then
+
+
+class PassedStep(NamedTuple):
+    """Bodies that were held for a whole step."""
+
+    begin: float
+    end: float
+    motion: Motion
+
+    def one_by_one(self) -> Iterator[Passed]:
+        """Each body at the start and at the end."""
+        for actor, first, last in zip(*self.motion):
+            yield self.begin, int(actor), first, False
+            yield self.end, int(actor), last, True
+
+
+def passed(path: list[Passed | PassedStep]) -> Iterator[Passed]:
+    """The bodies after each event, one by one."""
+    for one in path:
+        if isinstance(one, PassedStep):
+            yield from one.one_by_one()
+        else:
+            yield one
 
 
 class Contact(NamedTuple):
@@ -88,7 +113,7 @@ class Follower:
     placings: list[Placing] = field(default_factory=list)
     kinks: list[tuple[float, str]] = field(default_factory=list)
     impacts: int = 0
-    path: list[Passed] = field(default_factory=list)  # bodies after each event of the steps that are followed
+    path: list[Passed | PassedStep] = field(default_factory=list)  # bodies after each event of the steps followed
     held: list[Holding] = field(default_factory=list)  # in the step that is followed
 
     def __post_init__(self) -> None:
@@ -105,18 +130,20 @@ class Follower:
         self.step = self.sim.time_step
         self.begun = self.sim.state.time
         self.struck_at = np.full(m.actors, -np.inf)  # time of the last impact of each actor
+        self.released_at = np.full(m.actors, -np.inf)  # time of the last contact that ended a hold of each actor
 
     # ---- one step
 
-    def followed(self, step: Step) -> list[Event]:
+    def followed(self, step: Step) -> list[Event | Tape]:
         """The events of a step, in the order of their times."""
         events: list[Event] = []
+        held: list[Event | Tape] = []
         if step.start <= self.begun + 1.5 * self.step and not self.kinks:  # fixed steps find a contact at rest later
             self._note_start(step)
         for stage in step.stages:
             self._end_holds(stage, step, events)
             if stage.duration is not None:
-                self._hold(stage, step, events)
+                held += self._hold(stage, step, events)
                 continue
             count, at = len(stage.given.normal), 0
             while at < count:
@@ -128,7 +155,7 @@ class Follower:
                     events += self._together(stage.contacts(at, last), step, float(stage.time[at]))
                 at = last
         self._end_holds(None, step, events)
-        return sorted(events, key=lambda e: e.time)
+        return [*sorted(events, key=lambda e: e.time), *held]
 
     def _note_start(self, step: Step) -> None:
         """The kink of bodies that touch at the start of the run and do not approach: a change may part them.
@@ -154,10 +181,11 @@ class Follower:
         """The events of contacts that the law was given together, at a time of the stepper."""
         events: list[Event] = []
         struck = [self._struck(island, step, time) for island in _islands(contacts, self.model)]
-        for one in sorted(struck, key=lambda s: s.time):
+        for one, beside in sorted(struck, key=lambda s: s[0].time):
             events += self._place(one, step)
             events.append(self._resolve(one))
             self.impacts += 1
+            self._note_beside(one, beside)
         return events
 
     def _follow_singles(self, given: Given, first: int, step: Step, events: list[Event]) -> int:
@@ -178,8 +206,8 @@ class Follower:
                 self.struck_at[actor] = found.time[i]
                 self.path.append((float(found.time[i]), actor, found.values[i, 12 * side : 12 * side + 12], True))
 
-    def _struck(self, island: list[Contact], step: Step, given: float) -> Struck:
-        """The contacts of an island at their time, which contacts at rest do not set."""
+    def _struck(self, island: list[Contact], step: Step, given: float) -> tuple[Struck, list[Contact]]:
+        """The contacts of an island at their time, which contacts at rest do not set; and those that took no part."""
         cast, length = self.cast, self.sim.world.length_scale
         for contact in island:
             for actor in contact.pair:
@@ -187,6 +215,7 @@ class Follower:
                     self._put(actor, step.start)
         largest = max(abs(c.normal) for c in island)
         pushed = [c for c in island if abs(c.normal) > PUSHED * largest]
+        beside = [c for c in island if abs(c.normal) <= PUSHED * largest] if len(pushed) == 1 else []
         island = pushed if len(pushed) == 1 else island
         pairs, timed = [], self.timed and not self._rests(island, given)
         for c in island:
@@ -207,7 +236,26 @@ class Follower:
         time = self._time(found) if timed else max(f.time for f in found)
         sign = np.array([1.0 if f.ball == c.pair[0] else -1.0 for c, f in pairs])
         impulse = sign[:, None] * np.array([c.impulse for c in island])
-        return Struck(time, found, np.array([c.normal for c in island]), impulse, timed)
+        return Struck(time, found, np.array([c.normal for c in island]), impulse, timed), beside
+
+    def _note_beside(self, struck: Struck, beside: list[Contact]) -> None:
+        """The kink of contacts that touch, and at rest get no impulse: friction of the impact may press them or not."""
+        cast, length, time = self.cast, self.sim.world.length_scale, struck.time
+        slow = SLOW * self.step * float(np.linalg.norm(cast.gravity))
+        if (
+            not beside
+            or not contact_numbers(self.model.layout, cast, struck.contacts[0][:4], time, self.vector)[FRICTION]
+        ):
+            return
+        for c in beside:
+            found = Found(*find_contact(cast, c.pair, c.hint, length, (time, time), False))
+            if found.ball_feature < 0:
+                continue
+            z = contact_numbers(self.model.layout, cast, found[:4], time, self.vector)
+            gap, rate = approach(z, cast.kind[found.other_feature])
+            if abs(gap) <= TOUCHING * length and abs(rate) <= slow:
+                self.kinks.append((time, "a contact at rest is about to push"))
+                return
 
     def _rests(self, island: list[Contact], time: float) -> bool:
         """Whether all contacts of an island touch and do not approach at a time."""
@@ -288,14 +336,29 @@ class Follower:
 
     # ---- contacts that are held
 
-    def _hold(self, stage: Stage, step: Step, events: list[Event]) -> None:
-        """Adds the starts of all holds of a stage."""
+    def _hold(self, stage: Stage, step: Step, events: list[Event]) -> list[Tape]:
+        """Adds the starts of all holds of a stage, and returns the tape of those that last for the whole step."""
         assert stage.duration is not None
         time, largest = float(stage.time[0]), float(stage.given.normal.max(initial=0.0))
-        contacts = [c for c in stage.contacts(0, len(stage.time)) if c.normal > PUSHED * largest]
-        until = {c.pair: float(t) for c, t in zip(stage.contacts(0, len(stage.time)), stage.time + stage.duration)}
-        end = step.end if stage.released else self._on_step_end(float((stage.time + stage.duration).max()), step)
         in_line = self.sim.stepper == "time_of_impact" and self.model.dimension == 2
+        speed = 0.0 if in_line else 2.0 * self.step * float(np.linalg.norm(self.cast.gravity))  # of rest
+        pushed = stage.given.normal > PUSHED * largest
+        alone = self._alone(stage, step, pushed)
+        tapes = []
+        if alone.any():
+            rule = Rule(time, step.end, not in_line, speed, self.sim.world.length_scale)
+            tape, motion, found = held_steps(self.model.layout, self.cast, self.vector, stage.given, alone, rule)
+            if found < np.count_nonzero(alone):
+                raise _lost(step)
+            tapes.append(tape)
+            self.path.append(PassedStep(time, step.end, Motion(*motion)))
+        pushed &= ~alone
+        if not pushed.any():
+            return tapes
+        every = stage.contacts(0, len(stage.time))
+        contacts = [c for c, pushes in zip(every, pushed) if pushes]
+        until = {c.pair: float(t) for c, t in zip(every, stage.time + stage.duration)}
+        end = step.end if stage.released else self._on_step_end(float((stage.time + stage.duration).max()), step)
         for island in _islands(contacts, self.model):
             bodies = {a for c in island for a in c.pair if self.model.free[a]}
             begin = max([time, *(float(self.cast.since[a]) for a in bodies)])
@@ -315,20 +378,21 @@ class Follower:
                     Found(*find_contact(self.cast, c.pair, c.hint, self.sim.world.length_scale, (begin, end), False))
                 )
             if any(f.ball_feature < 0 for f in found):
-                raise ProblemError(
-                    f"step until time {step.end:g}", "a resting contact that is lost", "a shorter time step"
-                )
-            given = Struck(begin, found, np.array([c.normal for c in island]), np.zeros((len(island), 3)), False)
+                raise _lost(step)
+            sign = np.array([1.0 if f.ball == c.pair[0] else -1.0 for c, f in zip(island, found)])
+            impulse = sign[:, None] * np.array([c.impulse for c in island])
+            given = Struck(begin, found, np.array([c.normal for c in island]), impulse, False)
             events += self._place(given, step)
-            touches = in_line and early and not struck
+            clock = struck or [a for a in bodies if early and abs(self.released_at[a] - begin) <= same]
+            touches = in_line and early and not clock
             if not in_line and (end < step.end - same or (early and not struck)):
                 raise ProblemError(
                     f"step until time {step.end:g}",
                     "resting contacts beside an impact of other bodies",
                     "drift_safe, or a run that ends before, for derivatives of a run in 3D",
                 )
-            slow = 0.0 if in_line or begin > time + same else 2.0 * self.step * float(np.linalg.norm(self.cast.gravity))
-            start = Start(begin, end, struck[0] if struck else -1, touches, not in_line, slow)
+            slow = 0.0 if begin > time + same else speed
+            start = Start(begin, end, clock[0] if clock else -1, touches, not in_line, slow)
             if len(found) == 1:
                 event, held = held_single(self.model, self.cast, given, self.vector, start)
             else:
@@ -340,6 +404,18 @@ class Follower:
                 put_actor(self.cast, actor, begin, self.scratch, 0)
                 q[:V], q[V:] = self.scratch[:V], held.moves[k]
                 self._set(int(actor), begin, q, False)
+        return tapes
+
+    def _alone(self, stage: Stage, step: Step, pushed: np.ndarray) -> np.ndarray:
+        """Which contacts (m,) of a stage are the only ones of their bodies and hold these for the whole step."""
+        assert stage.duration is not None
+        pair, same = stage.given.pair, SAME_END * self.step
+        free = self.model.free[pair]
+        count = np.bincount(pair[pushed][free[pushed]], minlength=self.model.actors)
+        single = (~free | ((count[pair] == 1) & (self.cast.since[pair] <= step.start + same))).all(axis=1)
+        whole = (stage.time <= step.start + same) & (abs(stage.time + stage.duration - step.end) <= same)
+        moves = free.any(axis=1) & ~self.model.follows[pair].any(axis=1)
+        return np.asarray(pushed & single & whole & moves)
 
     def _on_step_end(self, time: float, step: Step) -> float:
         """A time, or the end of the step if only rounding of start plus duration is between them."""
@@ -352,13 +428,34 @@ class Follower:
             early = held.until < held.end - SAME_END * self.step
             if held.until > time + SAME_END * self.step:
                 continue
-            shift = self._releasing(held, stage, step, events) if early else None
+            # Impacts of other bodies may be at the same time up to rounding, and in earlier stages.
+            now = early and stage is not None and held.until >= time - SAME_END * self.step
+            if now and stage is not None and not np.isin(stage.given.pair, held.bodies).any():
+                continue
+            self.held = [other for other in self.held if other is not held]
+            shift = None
+            if early:
+                partner = self._released_with(held, stage)
+                if partner >= 0:  # another body has been released by the same contact: the time is that of its record
+                    held = held._replace(until=float(self.released_at[partner]))
+                    shift = np.array([self.model.record_start + RECORD * partner]), np.ones(1)
+                else:
+                    shift = self._releasing(held, stage, step, events)
+                self.released_at[held.bodies] = held.until
             event, velocity = ended(self.model, self.cast, held, shift)
             events.append(event)
-            self.held.remove(held)
             for k, actor in enumerate(held.bodies):
                 put_actor(self.cast, actor, held.until, self.scratch, 0)
                 self._set(int(actor), held.until, np.concatenate([self.scratch[:V], velocity[k]]))
+
+    def _released_with(self, held: Holding, stage: Stage | None) -> int:
+        """A body that touches those of a hold and has just been released; -1 if there is none."""
+        for a, b in [] if stage is None else stage.given.pair:
+            for own, other in ((a, b), (b, a)):
+                near = abs(self.released_at[other] - held.until) <= SAME_END * self.step
+                if own in held.bodies and other not in held.bodies and near:
+                    return int(other)
+        return -1
 
     def _releasing(
         self, held: Holding, stage: Stage | None, step: Step, events: list[Event]
@@ -432,6 +529,10 @@ class Follower:
         for body in bodies:
             self._set(int(body), state.time, np.concatenate([q[body], v[body]]))
         return [event]
+
+
+def _lost(step: Step) -> ProblemError:
+    return ProblemError(f"step until time {step.end:g}", "a resting contact that is lost", "a shorter time step")
 
 
 def reported(report: StepReport, start: float, end: float, bodies: int) -> Step:

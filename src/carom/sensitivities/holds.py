@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..problem.solution import ImpactSolution
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
+from .active_set import Island, solved
 from .contact_map import (
     BEFORE,
     BODY,
+    FRICTION,
     GRAVITY,
     HELD_ENDS,
-    INVERSE_INERTIA,
     INVERSE_MASS,
     RESTITUTION,
     SHIFT,
@@ -30,18 +30,15 @@ from .contact_map import (
     V,
     closing_map,
     closing_speed,
-    geometry,
     held_map,
-    relative_velocity,
     slides,
 )
+from .held_steps import CLOSED, falling, share_of_one
 from .impacts import Several, Struck
 from .model import RECORD, Model
-from .search import Cast, Found, approach
+from .search import Cast, approach
 from .single import contact_numbers, contact_places
 from .tape import Event
-
-CLOSED = 1e-5  # normal speed, relative to the speed of rest, up to which a contact counts as closed, as in `resting`
 
 
 class Holding(NamedTuple):
@@ -78,9 +75,8 @@ def held_single(model: Model, cast: Cast, struck: Struck, vector: Floats, start:
     z, kind = contact_numbers(layout, cast, who, start.begin, vector), int(cast.kind[who[3]])
     z[RESTITUTION] = 0.0
     free = (bool(model.free[who[0]]), bool(model.free[who[1]]))
-    closing = closing_speed(z, kind, free, time) if start.closes else 0.0
-    falling = _falling(z, free, time)
-    mode = slides(falling, kind, model.dimension == 2, max(closing, 0.0))
+    closing = closing_speed(z, kind, free, time, z.copy()) if start.closes else 0.0
+    mode = slides(falling(z, free, time), kind, model.dimension == 2, max(closing, 0.0))
     inside, where = contact_places(layout, who)
     planar = [0, 1, 5] if model.dimension == 2 else list(range(6))
     bodies, ins, outs, places = [], [*where], [], []
@@ -103,7 +99,7 @@ def held_single(model: Model, cast: Cast, struck: Struck, vector: Floats, start:
     push = made(0.0)
     share = 0.0
     if start.slow:
-        share = _share(z, kind, free, values, push, start.slow)
+        share = share_of_one(z, kind, free, values, push, start.slow)
         if share:
             made(share)
     if start.clock >= 0:
@@ -118,43 +114,6 @@ def held_single(model: Model, cast: Cast, struck: Struck, vector: Floats, start:
         tuple(bool(f) for f in cast.falls[actors]), (False,) * len(actors),
     )  # fmt: skip
     return event, Holding(actors, start.begin, start.end, start.end, before, moves, share)
-
-
-def _falling(z: Floats, free: tuple[bool, bool], time: float) -> Floats:
-    """The numbers of a contact with the velocities at the end of free motion."""
-    out = z.copy()
-    for side, at in enumerate((A, B)):
-        if free[side]:
-            out[at + V : at + V + 3] += time * z[GRAVITY : GRAVITY + 3]
-    return out
-
-
-def _share(
-    z: Floats, kind: int, free: tuple[bool, bool], values: Floats, push: tuple[float, float, float, float], slow: float
-) -> float:
-    """The share of the mean velocity at which the bodies of one contact move."""
-    after = z.copy()
-    after[A + V : A + V + 6], after[B + V : B + V + 6] = values[6:12], values[18:24]
-    _, before, speed = _motion(z, kind)
-    gained = 0.0
-    for side, at in enumerate((A, B)):
-        if free[side]:
-            change = after[at + V : at + V + 6] - z[at + V : at + V + 6]
-            inverse = z[at + INVERSE_MASS], z[at + INVERSE_INERTIA]
-            gained += 0.5 * (change[:3] @ change[:3]) / inverse[0]
-            gained += 0.5 * (change[3:] @ change[3:]) / inverse[1] if inverse[1] > 0.0 else 0.0
-    new = _motion(after, kind)[2]
-    impulse = np.array(push[1:])
-    return share_of(
-        np.array([before]), np.array([push[0]]), np.array([impulse @ speed]), np.array([impulse @ new]), gained, slow
-    )
-
-
-def _motion(z: Floats, kind: int) -> tuple[float, float, Floats]:
-    """Gap, its rate, and the relative velocity at a contact."""
-    gap, rate = approach(z, kind)
-    point = geometry(z, kind)[4:]
-    return gap, rate, np.array(relative_velocity(z, *point))
 
 
 def share_of(rate: Floats, push: Floats, old: Floats, new: Floats, gained: float, slow: float) -> float:
@@ -176,7 +135,7 @@ class HeldSeveral(Several):
         self.start = start
         super().__init__(model, cast, struck, vector, Response.of("gr", friction_model="cone"))
 
-    def _solved(self, response: Response) -> ImpactSolution:
+    def _begin(self) -> None:
         self.old, self.time = self.z.copy(), self.start.end - self.start.begin
         self.closings = [np.zeros(len(inside)) for inside in self.inside]
         for k, contact in enumerate(self.struck.contacts):
@@ -186,45 +145,71 @@ class HeldSeveral(Several):
                 self.closing[k] = closing_map(self.old[k], kind, free, self.time, self.inside[k], self.closings[k])
                 if self.closing[k] <= 0.0:
                     self.closing[k], self.closings[k][:] = 0.0, 0.0
-            self.z[k] = _falling(self.z[k], free, self.time)
+            self.z[k] = falling(self.z[k], free, self.time)
             self.z[k, RESTITUTION] = 0.0
         if self.start.clock >= 0:
             self.ins = np.append(self.ins, self.model.record_start + RECORD * self.start.clock)
-        return super()._solved(response)
 
-    def _shift(self, zs: list[Floats]) -> tuple[Floats, float]:
+    def _answer(self, response: Response) -> None:
+        """Velocities (n, 6) and impulses (m, 1 + t), on the active set of the stepper or as of any impact."""
+        m, n, c = len(self.z), len(self.bodies), self.model.components
+        rows, base = np.zeros((m, self.rows.shape[1], n, 6)), self.speed.copy()
+        for side in range(2):
+            own = np.flatnonzero(self.pair[:, side] >= 0)
+            rows[own, :, self.pair[own, side]] = self.rows[own, :, side]
+        base[:, 0] += self.closing
+        velocity, inverse = self.state[:, V : V + 6], np.where(self._massless, 0.0, 1.0 / self.mass)
+        guess = np.einsum("mrk,mk->mr", self.directions, self.struck.impulse)
+        self.active = solved(Island(rows, inverse, velocity, base, self.z[:, FRICTION]), guess)
+        if self.active is not None:
+            self.velocity, self.push = self.active.velocity, self.active.impulse
+            return
+        self.solution = self._solved(response)
+        self.velocity, self.push = np.zeros((n, 6)), np.zeros(guess.shape)
+        self.velocity[:, c], self.push[:, 0] = self.solution.velocity, self.solution.impulse
+        if self.solution.friction_impulse is not None:
+            self.push[:, 1:] = self.solution.friction_impulse
+
+    def _shift(self, zs: Floats) -> tuple[Floats, float]:
         out = np.zeros(len(self.ins))
         if self.start.clock >= 0:
             out[-1] = 1.0
         elif self.start.touches:
-            rates = [approach(z, self.model.features.kind[c.other_feature])[1] for z, c in self._contacts()]
+            kinds = self.model.features.kind
+            rates = [approach(z, kinds[c.other_feature])[1] for z, c in zip(self.old, self.struck.contacts)]
             k = int(np.argmin(rates))
-            out = -(self.slopes[k][0] @ zs[k][self.inside[k]]) / rates[k]
+            out = -self._geometry(zs)[k, 0] / rates[k]
         return out, 0.0
 
-    def _contacts(self) -> list[tuple[Floats, Found]]:
-        """Numbers before the hold, and features, of each contact."""
-        return list(zip(self.old, self.struck.contacts))
+    def _after(self, zs: Floats, moved: Floats, closing: Floats | float = 0.0) -> Floats:
+        if self.active is None:
+            return super()._after(zs, moved, closing)
+        turned, base = self._turned(moved)
+        base[:, 0] += closing
+        rows = np.zeros((*turned.shape[:2], len(self.bodies), *turned.shape[3:]))
+        for side in range(2):
+            own = np.flatnonzero(self.pair[:, side] >= 0)
+            rows[own, :, self.pair[own, side]] = turned[own, :, side]
+        mass = np.repeat(self._of_bodies(zs, INVERSE_MASS, 2), 3, axis=1)
+        mass[self._massless] = 0.0
+        return self.active.jvp(self._of_bodies(moved, V), mass, rows, base, moved[:, FRICTION])
 
     def held(self) -> tuple[Event, Holding]:
         """The event at its start."""
         c, g, n, zs = self.model.components, self.z[0, GRAVITY : GRAVITY + 3], len(self.bodies), self._numbers()
         shift, _ = self._shift(zs)
-        pull = np.stack([dz[GRAVITY : GRAVITY + 3] for dz in zs])[0]
-        moved = []
-        for (z, contact), dz in zip(self._contacts(), zs):
-            new = dz.copy()
-            new[RESTITUTION] = 0.0
-            for at, actor in ((A, contact.ball), (B, contact.other)):
-                new[at : at + 6] += np.outer(z[at + V : at + V + 6], shift)
-                if self.model.free[actor]:
-                    new[at + V : at + V + 3] += self.time * pull
-            moved.append(new)
-        closing = np.array([slopes @ dz[inside] for slopes, dz, inside in zip(self.closings, zs, self.inside)])
+        moved = zs.copy()
+        moved[:, RESTITUTION] = 0.0
+        for side, at in enumerate((A, B)):
+            free = (self.pair[:, side] >= 0)[:, None, None]
+            moved[:, at : at + 6] += self.old[:, at + V : at + V + 6, None] * shift
+            moved[:, at + V : at + V + 3] += np.where(free, self.time * zs[:, GRAVITY : GRAVITY + 3], 0.0)
+        closing = np.zeros((len(self.z), len(self.ins)))
+        for k, (slopes, columns) in enumerate(zip(self.closings, self.columns)):
+            closing[k, columns] = slopes
         after = self._after(zs, moved, closing)
-        before, new_velocity = self.state[:, V : V + 6].copy(), np.zeros((n, 6))
+        before, new_velocity = self.state[:, V : V + 6].copy(), self.velocity
         before[:, :3] -= self.time * g
-        new_velocity[:, c] = self.solution.velocity
         share = self._share(before, new_velocity) if self.start.slow else 0.0
         q, old = self._of_bodies(zs, 0), self._of_bodies(zs, V)
         old[:, :3] += g[:, None] * shift
@@ -245,11 +230,7 @@ class HeldSeveral(Several):
 
     def _share(self, before: Floats, after: Floats) -> float:
         """The share of the mean velocity at which the bodies move."""
-        push = np.zeros(self.rows.shape[:2])
-        push[:, 0] = self.solution.impulse
-        if self.solution.friction_impulse is not None:
-            push[:, 1:] = self.solution.friction_impulse
-        speeds = []
+        push, speeds = self.push, []
         for velocity in (before, after):
             own = np.where(self.pair[:, :, None] >= 0, velocity[self.pair], 0.0)
             speeds.append(np.einsum("mrsc,msc->mr", self.rows, own) + self.speed)
@@ -292,15 +273,16 @@ def ended(model: Model, cast: Cast, held: Holding, shift: tuple[Ints, Floats] | 
         ds[columns(numbers)] = gradient
         dpart += ds / long
         dpart[columns(clocks)] -= (held.end - time) / long**2
-        slopes = np.zeros((2 * wide, len(ins)))
+        slopes = np.zeros((2 * wide + k, len(ins)))
         slopes[np.arange(wide), columns(places)] = 1.0
         slopes[:wide] += np.outer((held.moves - new)[:, c].ravel(), ds)
         slopes[wide + np.arange(wide), columns(moves)] = part
         slopes[wide + np.arange(wide), columns(before)] = 1.0 - part
-        slopes[wide:] += np.outer((held.moves - held.before)[:, c].ravel(), dpart)
+        slopes[wide : 2 * wide] += np.outer((held.moves - held.before)[:, c].ravel(), dpart)
         pull = np.zeros((k, 6))
         pull[:, :3] = cast.gravity
-        slopes[wide:] -= np.outer(pull[:, c].ravel(), ds)
-        outs = np.concatenate([places, moves])
+        slopes[wide : 2 * wide] -= np.outer(pull[:, c].ravel(), ds)
+        slopes[2 * wide :] = ds  # the record of the time, from which on other contacts may hold the bodies
+        outs = np.concatenate([places, moves, record])
     flights = time - cast.since[held.bodies]
     return Event(time, held.bodies, flights, ins, outs, slopes, (False,) * k), new

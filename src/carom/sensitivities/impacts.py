@@ -49,68 +49,61 @@ class Several:
 
     def __init__(self, model: Model, cast: Cast, struck: Struck, vector: Floats, response: Response) -> None:
         self.model, self.struck = model, struck
-        touched = [actor for contact in struck.contacts for actor in contact[:2] if model.free[actor]]
-        self.bodies = np.unique(np.array(touched))
-        self.d = len(model.components)
+        self.actors = np.array([contact[:2] for contact in struck.contacts])
+        self.bodies = np.unique(self.actors[model.free[self.actors]])
         self.z = np.array([contact_numbers(model.layout, cast, c[:4], struck.time, vector) for c in struck.contacts])
-        self.where: list[Ints] = []
-        inside: list[Ints] = []
-        for contact in struck.contacts:
-            ins, where = contact_places(model.layout, contact[:4])
-            inside.append(ins)
-            self.where.append(where)
-        self.ins = np.unique(np.concatenate(self.where))
-        self.values, self.slopes = np.empty((len(self.z), 7)), []
-        for k, contact in enumerate(struck.contacts):
-            slopes = np.empty((7, len(inside[k])))
-            self.values[k] = geometry_map(self.z[k], int(cast.kind[contact.other_feature]), inside[k], slopes)
-            self.slopes.append(slopes)
-        self.inside = inside
+        places = [contact_places(model.layout, contact[:4]) for contact in struck.contacts]
+        self.inside: list[Ints] = [inside for inside, _ in places]
+        self.ins = np.unique(np.concatenate([where for _, where in places]))
+        self.columns: list[Ints] = [np.searchsorted(self.ins, where) for _, where in places]
+        self.values, self.slopes = np.empty((len(self.z), 7)), np.zeros((len(self.z), 7, LENGTH))
+        for k, (contact, inside) in enumerate(zip(struck.contacts, self.inside)):
+            slopes = np.empty((7, len(inside)))
+            self.values[k] = geometry_map(self.z[k], int(cast.kind[contact.other_feature]), inside, slopes)
+            self.slopes[k][:, inside] = slopes
         self.since, self.falls = cast.since, cast.falls
         self.closing = np.zeros(len(self.z))  # speeds at which contacts may close
+        self._begin()
+        self._assemble()
+        self._answer(response)
+
+    def _begin(self) -> None:
+        """Changes the numbers of the contacts to those with which the law is asked."""
+
+    def _answer(self, response: Response) -> None:
         self.solution = self._solved(response)
 
+    def _assemble(self) -> None:
+        """Bodies, rows (m, 1 + t, 2, 6) along normals and tangents, and speeds (m, 1 + t) of what is not free."""
+        m, t, free = len(self.z), self.model.dimension - 1, self.model.free[self.actors]
+        self.pair = np.where(free, np.searchsorted(self.bodies, self.actors), -1)
+        self.state, self.directions = np.zeros((len(self.bodies), BODY)), self._directions(self.values)
+        for side, at in enumerate((A, B)):
+            own = free[:, side]
+            self.state[self.pair[own, side]] = self.z[own, at : at + BODY]
+        self.locked = self.state[:, INVERSE_INERTIA] == 0.0
+        self.rows, self.speed = np.zeros((m, 1 + t, 2, 6)), np.zeros((m, 1 + t))
+        for side, (at, sign) in enumerate(((A, -1.0), (B, 1.0))):
+            own, arm = free[:, side], (self.values[:, 4:] - self.z[:, at : at + 3])[:, None]
+            entry = sign * np.concatenate([self.directions, np.cross(arm, self.directions)], axis=2)
+            self.speed[~own] += np.einsum("mrk,mk->mr", entry[~own], self.z[~own, at + V : at + V + 6])
+            entry[own & self.locked[self.pair[:, side]], :, 3:] = 0.0
+            self.rows[own, :, side] = entry[own]
+        inverse = np.repeat(self.state[:, [INVERSE_MASS, INVERSE_INERTIA]], 3, axis=1)
+        self._massless = inverse == 0.0  # components that no impulse changes
+        self.mass = 1.0 / np.where(self._massless, 1.0, inverse)
+
     def _solved(self, response: Response) -> ImpactSolution:
-        model, m, t = self.model, len(self.z), self.model.dimension - 1
-        place = {int(b): k for k, b in enumerate(self.bodies)}
-        self.pair = np.array([[place.get(actor, -1) for actor in c[:2]] for c in self.struck.contacts])
-        state = np.zeros((len(self.bodies), BODY))
-        for k in range(m):
-            for side, at in enumerate((A, B)):
-                if self.pair[k, side] >= 0:
-                    state[self.pair[k, side]] = self.z[k, at : at + BODY]
-        self.state = state
-        directions = self._directions(self.values)
-        rows = np.zeros((m, 1 + t, 2, 6))
-        self.speed = np.zeros((m, 1 + t))
-        for k in range(m):
-            for side, (at, sign) in enumerate(((A, -1.0), (B, 1.0))):
-                arm = self.values[k, 4:] - self.z[k, at : at + 3]
-                for j, e in enumerate(directions[k]):
-                    entry = sign * np.concatenate([e, np.cross(arm, e)])
-                    if self.pair[k, side] >= 0:
-                        rows[k, j, side] = entry
-                    else:
-                        self.speed[k, j] += entry @ self.z[k, at + V : at + V + 6]
-        self.locked = state[:, INVERSE_INERTIA] == 0.0
-        for k in range(m):
-            for side in range(2):
-                if self.pair[k, side] >= 0 and self.locked[self.pair[k, side]]:
-                    rows[k, :, side, 3:] = 0.0
-        self.rows, c = rows, model.components
-        inverse = np.concatenate(
-            [np.repeat(state[:, [INVERSE_MASS]], 3, 1), np.repeat(state[:, [INVERSE_INERTIA]], 3, 1)], axis=1
-        )
-        self.mass = 1.0 / np.where(inverse > 0.0, inverse, 1.0)
+        c = self.model.components
         problem = ImpactProblem.from_blocks(
             self.mass[:, c],
             self.pair,
-            np.ascontiguousarray(rows[:, 0][:, :, c]),
-            state[:, V : V + 6][:, c],
+            np.ascontiguousarray(self.rows[:, 0][:, :, c]),
+            self.state[:, V : V + 6][:, c],
             self.speed[:, 0] + self.closing,
             self.z[:, RESTITUTION],
             self.z[:, FRICTION],
-            tangents=np.ascontiguousarray(rows[:, 1:][:, :, :, c]),
+            tangents=np.ascontiguousarray(self.rows[:, 1:][:, :, :, c]),
             tangent_speed=self.speed[:, 1:],
             name="impact of a run",
         )
@@ -131,17 +124,17 @@ class Several:
         s /= np.linalg.norm(s, axis=1, keepdims=True)
         return np.stack([n, s, np.cross(n, s)], axis=1)
 
-    def _direction_changes(self, k: int, dn: Floats) -> Floats:
-        """Changes (1 + t, 3, directions) of the normal and the tangents of contact k."""
+    def _direction_changes(self, dn: Floats) -> Floats:
+        """Changes (m, 1 + t, 3, directions) of the normals and the tangents."""
         if self.model.dimension == 2:
-            return np.stack([dn, np.stack([-dn[1], dn[0], 0.0 * dn[0]])])
-        n, helper = self.values[k, 1:4], self.helper[k]
-        raw = np.cross(n, helper)
-        length = float(np.linalg.norm(raw))
+            return np.stack([dn, np.stack([-dn[:, 1], dn[:, 0], 0.0 * dn[:, 0]], axis=1)], axis=1)
+        n, helper = self.values[:, 1:4, None], self.helper[..., None]
+        raw = np.cross(n, helper, axis=1)
+        length = np.linalg.norm(raw, axis=1, keepdims=True)
         s = raw / length
-        ds = np.cross(dn.T, helper).T / length
-        ds = ds - np.outer(s, s @ ds)
-        return np.stack([dn, ds, np.cross(dn.T, s).T + np.cross(n, ds.T).T])
+        ds = np.cross(dn, helper, axis=1) / length
+        ds = ds - s * (s * ds).sum(axis=1, keepdims=True)
+        return np.stack([dn, ds, np.cross(dn, s, axis=1) + np.cross(n, ds, axis=1)], axis=1)
 
     @property
     def guard(self) -> int:
@@ -152,7 +145,7 @@ class Several:
         """The event; velocities (k, 6) of the bodies after it; and by how much other contacts would shift its time."""
         c, zs = self.model.components, self._numbers()
         shift, other = self._shift(zs)
-        moved = [self._moved(dz, z, shift, contact) for dz, z, contact in zip(zs, self.z, self.struck.contacts)]
+        moved = self._moved(zs, self.z, shift)
         q, after = self._of_bodies(zs, 0), self._after(zs, moved)
         before = self.state[:, V : V + 6]
         new = np.zeros_like(before)
@@ -169,67 +162,69 @@ class Several:
         event = Event(self.struck.time, self.bodies, flights, self.ins, np.array(outs), np.array(slopes), fell)
         return event, new, other
 
-    def _shift(self, zs: list[Floats]) -> tuple[Floats, float]:
+    def _shift(self, zs: Floats) -> tuple[Floats, float]:
         """Changes of the time of the impact, and the largest disagreement of its other contacts about it."""
         if not self.struck.timed:
-            return np.zeros(zs[0].shape[1]), 0.0
+            return np.zeros(zs.shape[2]), 0.0
         rate, g = self.solution.problem.separation_speed(), self.guard
-        gaps = np.array([self.slopes[k][0] @ zs[k][self.inside[k]] for k in range(len(zs))])
+        gaps = self._geometry(zs)[:, 0]
         shift = -gaps[g] / rate[g]
         left = np.abs(gaps + np.outer(rate, shift)).max(axis=1) / max(abs(rate[g]), 1e-300)
         left[g] = 0.0
         return shift, float(left.max() / max(np.abs(shift).max(), 1e-300))
 
-    def _moved(self, dz: Floats, z: Floats, shift: Floats, contact: Found) -> Floats:
-        """Changes of the numbers of a contact at the changed time."""
-        out = dz.copy()
-        for start, actor in ((A, contact.ball), (B, contact.other)):
-            out[start : start + 6] += np.outer(z[start + V : start + V + 6], shift)
-            if self.model.free[actor]:
-                out[start + V : start + V + 3] += np.outer(z[GRAVITY : GRAVITY + 3], shift)
+    def _geometry(self, zs: Floats) -> Floats:
+        """Changes (m, 7, directions) of gaps, normals and points."""
+        return np.asarray(self.slopes @ zs)
+
+    def _moved(self, zs: Floats, z: Floats, shift: Floats) -> Floats:
+        """Changes of the numbers (m, LENGTH) of contacts at the changed time."""
+        out, gravity = zs.copy(), z[:, GRAVITY : GRAVITY + 3, None]
+        for side, at in enumerate((A, B)):
+            out[:, at : at + 6] += z[:, at + V : at + V + 6, None] * shift
+            out[:, at + V : at + V + 3] += np.where((self.pair[:, side] >= 0)[:, None, None], gravity * shift, 0.0)
         return out
 
-    def _numbers(self) -> list[Floats]:
-        """Changes of the numbers of each contact at the unchanged time, for a change of each of the numbers `ins`."""
-        change, at = np.eye(len(self.ins)), {int(v): k for k, v in enumerate(self.ins)}
-        zs = [np.zeros((LENGTH, len(self.ins))) for _ in self.z]
-        for dz, inside, where in zip(zs, self.inside, self.where):
-            dz[inside] = change[[at[int(v)] for v in where]]
+    def _numbers(self) -> Floats:
+        """Changes (m, LENGTH, directions) of the numbers of contacts at the unchanged time, for each of `ins`."""
+        zs = np.zeros((len(self.z), LENGTH, len(self.ins)))
+        for dz, inside, columns in zip(zs, self.inside, self.columns):
+            dz[inside, columns] = 1.0
         return zs
 
-    def _of_bodies(self, zs: list[Floats], at: int, count: int = 6) -> Floats:
+    def _of_bodies(self, zs: Floats, at: int, count: int = 6) -> Floats:
         """Changes (k, count, directions) of the numbers of the bodies from the place `at` on."""
-        out = np.zeros((len(self.bodies), count, zs[0].shape[1]))
-        for dz, pair in zip(zs, self.pair):
-            for b, start in zip(pair, (A, B)):
-                if b >= 0:
-                    out[b] = dz[start + at : start + at + count]
+        out = np.zeros((len(self.bodies), count, zs.shape[2]))
+        for side, start in enumerate((A, B)):
+            own = self.pair[:, side] >= 0
+            out[self.pair[own, side]] = zs[own, start + at : start + at + count]
         return out
 
-    def _after(self, zs: list[Floats], moved: list[Floats], closing: Floats | float = 0.0) -> Floats:
+    def _turned(self, moved: Floats) -> tuple[Floats, Floats]:
+        """Changes of `rows` (m, 1 + t, 2, 6, directions) and `speed` (m, 1 + t, directions)."""
+        rows, speed = np.zeros((*self.rows.shape, moved.shape[2])), np.zeros((*self.speed.shape, moved.shape[2]))
+        geometry, e = self._geometry(moved), self.directions[..., None]
+        de = self._direction_changes(geometry[:, 1:4])
+        for side, (at, sign) in enumerate(((A, -1.0), (B, 1.0))):
+            own = self.pair[:, side] >= 0
+            arm = (self.values[:, 4:] - self.z[:, at : at + 3])[:, None, :, None]
+            darm = (geometry[:, 4:] - moved[:, at : at + 3])[:, None]
+            turn = np.cross(darm, e, axis=2) + np.cross(arm, de, axis=2)
+            entry = sign * np.concatenate([de, turn], axis=2)
+            if not own.all():
+                row = sign * np.concatenate([e, np.cross(arm, e, axis=2)], axis=2)[~own, ..., 0]
+                speed[~own] += np.einsum("mk,mrkc->mrc", self.z[~own, at + V : at + V + 6], entry[~own])
+                speed[~own] += row @ moved[~own, at + V : at + V + 6]
+            entry[own & self.locked[self.pair[:, side]], :, 3:] = 0.0
+            rows[own, :, side] = entry[own]
+        return rows, speed
+
+    def _after(self, zs: Floats, moved: Floats, closing: Floats | float = 0.0) -> Floats:
         """Changes (k, 6, directions) of the velocities after the impact; `closing` are those of closing speeds."""
         dv, inverse = self._of_bodies(moved, V), self._of_bodies(zs, INVERSE_MASS, 2)
-        m, t, c, count = len(self.z), self.model.dimension - 1, self.model.components, dv.shape[2]
-        rows, speed = np.zeros((m, 1 + t, 2, 6, count)), np.zeros((m, 1 + t, count))
+        t, c, count = self.model.dimension - 1, self.model.components, dv.shape[2]
+        rows, speed = self._turned(moved)
         speed[:, 0] += closing
-        directions = self._directions(self.values)
-        for k in range(m):
-            geometry = self.slopes[k] @ moved[k][self.inside[k]]
-            de = self._direction_changes(k, geometry[1:4])
-            for side, (at, sign) in enumerate(((A, -1.0), (B, 1.0))):
-                arm, darm = self.values[k, 4:] - self.z[k, at : at + 3], geometry[4:] - moved[k][at : at + 3]
-                for j in range(1 + t):
-                    e = directions[k, j]
-                    turn = np.cross(darm.T, e).T + np.cross(arm, de[j].T).T
-                    entry = sign * np.concatenate([de[j], turn])
-                    if self.pair[k, side] >= 0:
-                        rows[k, j, side] = entry
-                        if self.locked[self.pair[k, side]]:
-                            rows[k, j, side, 3:] = 0.0
-                    else:
-                        own = sign * np.concatenate([e, np.cross(arm, e)])
-                        v = self.z[k, at + V : at + V + 6]
-                        speed[k, j] += v @ entry + own @ moved[k][at + V : at + V + 6]
         inside = self.pair >= 0
         dmass = np.zeros((len(self.bodies), 6, count))
         dmass[:, :3] = -((self.mass[:, :1] ** 2)[:, :, None]) * inverse[:, :1]
@@ -241,12 +236,11 @@ class Several:
             "tangents": rows[:, 1:][np.repeat(inside[:, None], t, 1)][:, c],
             "boundary_speed": speed[:, 0],
             "tangent_speed": speed[:, 1:],
-            "restitution": np.array([moved[k][RESTITUTION] for k in range(m)]),
-            "friction": np.array([moved[k][FRICTION] for k in range(m)]),
+            "restitution": moved[:, RESTITUTION],
+            "friction": moved[:, FRICTION],
             "mass": dmass[:, c],
         }
-        wants = np.abs(changes["restitution"]).any()
-        if not wants:
+        if not changes["restitution"].any():
             del changes["restitution"]
         try:
             lin = linearize(self.solution, tuple(changes))

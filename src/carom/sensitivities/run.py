@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import scalar
 from ..errors import ProblemError
 from ..kernels import prepare
 from ..laws import Law, make
-from ..scene.checks import scalar
 from ..scene.file import load_scene
 from ..scene.model import Scene
 from ..settings import step_count
@@ -23,13 +23,13 @@ from ..stepwise import Simulation
 from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, SAME_END, Follower, Passed, Placing, reported
+from .follow import FOLLOWED, SAME_END, Follower, Passed, PassedStep, Placing, passed, reported
 from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
 
-SEGMENT_EVENTS = 512  # events after which a tape ends and a checkpoint is made
-KEPT_SEGMENTS = 64  # tapes that are kept, at most 80 MB; those of longer runs are made again from their checkpoints
+SEGMENT_NUMBERS = 150_000  # numbers after which a tape ends and a checkpoint is made: 512 impacts of two discs
+KEPT_SEGMENTS = 64  # tapes that are kept, 80 MB; those of longer runs are made again from their checkpoints
 BIAS = (
     "the derivative of fixed steps as they are made: an impact takes place at the start of its step, whenever the gap "
     "closes, so the derivative lacks the change of its time, and does not converge to that of the motion"
@@ -47,7 +47,7 @@ class Segment:
     steps: int
     placed: tuple[Floats, np.ndarray, int]
     tape: Tape | None
-    path: list[Passed]
+    path: list[Passed | PassedStep]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Sensitivity:
     @property
     def path(self) -> list[Passed]:
         """Time, body and its numbers (12,) after each event of the run."""
-        return [passed for k in range(len(self.segments)) for passed in self._made(k).path]
+        return [one for k in range(len(self.segments)) for one in passed(self._made(k).path)]
 
     @property
     def _slack(self) -> float:
@@ -126,16 +126,18 @@ class Sensitivity:
         begin, memory, count = sim.state, sim.engine.memory(), len(follower.placings)
         before = (begin, memory, follower.cast.actors.copy(), follower.cast.since.copy())
         placed = (follower.placed.copy(), follower.slot.copy(), count)
-        events: list[Event] = []
-        follower.path = []
-        while sim.state.step < steps and len(events) < SEGMENT_EVENTS:
+        events: list[Event | Tape] = []
+        numbers, follower.path = 0, []
+        while sim.state.step < steps and numbers < SEGMENT_NUMBERS:
             start = sim.state
             made = sim.engine.stretch(start, 1)
             end, report = made.states[-1], made.report
             sim._state, sim._report = end, report
             if getattr(report, "stages", None) or getattr(report, "resting", 0):
-                events += follower.followed(reported(report, start.time, end.time, self.model.bodies))
-                events += follower.compare(end)
+                new = follower.followed(reported(report, start.time, end.time, self.model.bodies))
+                new += follower.compare(end)
+                numbers += sum(event.slopes.size for event in new)
+                events += new
         tape = taped(events, self.model.gravity_start)
         return Segment(*before, sim.state.step - begin.step, placed, tape, follower.path)
 
@@ -270,7 +272,7 @@ class Sensitivity:
         """Positions, rotations and velocities (times, n, 12) of all bodies at times of a segment."""
         n, model = self.model.bodies, self.model
         known = [[(float(segment.since[body]), segment.actors[body, :12], bool(model.free[body]))] for body in range(n)]
-        for time, body, numbers, falls in segment.path:  # events of one body are in the order of their times
+        for time, body, numbers, falls in passed(segment.path):  # events of one body are in the order of their times
             known[body].append((time, numbers, falls))
         gravity, out = model.numbers[model.gravity_start : model.record_start], np.empty((len(at), n, 12))
         for body in range(n):

@@ -48,9 +48,31 @@ class Tape(NamedTuple):
     gravity: int  # place of gravity in the vector
 
 
-def taped(events: Sequence[Event], gravity: int) -> Tape:
-    """Events as a tape."""
+def taped(events: Sequence[Event | Tape], gravity: int) -> Tape:
+    """Events, and pieces of tape among them, as one tape."""
+    pieces: list[Tape] = []
+    single: list[Event] = []
+    for event in events:
+        if isinstance(event, Event):
+            single.append(event)
+            continue
+        pieces += [_of_events(single, gravity)] if single else []
+        pieces, single = [*pieces, event], []
+    if single or not pieces:
+        pieces.append(_of_events(single, gravity))
+    if len(pieces) == 1:
+        return pieces[0]
+    fields: list[np.ndarray] = []
+    for columns in zip(*(piece[:-1] for piece in pieces)):
+        name = Tape._fields[len(fields)]
+        if name.endswith("_ptr"):
+            firsts = np.cumsum([0, *(ptr[-1] for ptr in columns[:-1])])
+            columns = [np.zeros(1, np.int64), *(ptr[1:] + first for ptr, first in zip(columns, firsts))]
+        fields.append(np.concatenate(columns))
+    return Tape(*fields, gravity)
 
+
+def _of_events(events: Sequence[Event], gravity: int) -> Tape:
     def joined(parts: list[np.ndarray], kind: type) -> tuple[Ints, np.ndarray]:
         ptr = np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
         return ptr, np.concatenate([np.empty(0, kind), *(part.ravel() for part in parts)]).astype(kind)

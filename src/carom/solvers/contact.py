@@ -105,7 +105,7 @@ def solve_contact(
     """
     shape = velocity.shape
     if blocks.body.shape[1] > 2 and shape[1] > 1:
-        return _solve_reduced(blocks, chosen, velocity, impulse, accuracy, projection, given)
+        return _solve_mechanisms(blocks, chosen, velocity, impulse, accuracy, projection, given)
     blocks, velocity, z = common_size(blocks, velocity, impulse)
     lay = layout(*blocks.val.shape[1:], blocks.tangents)
     asked = accuracy if isinstance(accuracy, Accuracy) else Accuracy(accuracy)
@@ -130,6 +130,38 @@ def solve_contact(
     if x.shape != shape:
         x = x.reshape(shape) if x.size == shape[0] * shape[1] else x[:, : shape[1]].copy()
     return Answer(x, float(residual), int(iterations), float(work))
+
+
+def _solve_mechanisms(
+    blocks: Rows,
+    chosen: Ints,
+    velocity: Floats,
+    impulse: Floats,
+    accuracy: Accuracy | float,
+    projection: int,
+    given: Floats | None,
+) -> Answer:
+    """What `solve_contact` does for rows of more than two bodies: islands without such a row are solved as elsewhere.
+
+    Together, an island of 70 contacts without joints missed the tolerance beside a mechanism that it did not touch.
+    """
+    body = blocks.body[chosen]
+    wide = (body[:, 2:] >= 0).any(axis=1)
+    if wide.any() and not wide.all():
+        _, _, ptr, number = all_islands(body, len(velocity))
+        jointed = np.zeros(len(ptr) - 1, np.bool_)
+        jointed[number[wide]] = True
+        wide = jointed[number]
+    if wide.all():
+        return _solve_reduced(blocks, chosen, velocity, impulse, accuracy, projection, given)
+    pairs = (np.ascontiguousarray(values[:, :2]) for values in (blocks.body, blocks.val))
+    narrow = Rows(*pairs, *blocks[2:])
+    asked = accuracy._replace(visits=0) if isinstance(accuracy, Accuracy) else accuracy
+    one = solve_contact(narrow, chosen[~wide], velocity, impulse, asked, projection, given)
+    if not wide.any():
+        return one
+    two = _solve_reduced(blocks, chosen[wide], one.velocity, impulse, accuracy, projection, given)
+    return Answer(two.velocity, max(one.residual, two.residual), one.iterations + two.iterations, one.work + two.work)
 
 
 def _solve_reduced(

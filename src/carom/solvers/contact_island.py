@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .rows import FRICTION, LOOSE_SUMS, Floats, Ints, Rows
 
 # Where the sliding friction z of a contact may lie: |z| <= b (Coulomb's disk), |z_s| <= b along each tangent, or
@@ -82,7 +82,7 @@ def common_size(blocks: Rows, velocity: Floats, impulse: Floats) -> tuple[Rows, 
     t = 1 if wide == 3 else 2
     tall = max(r, 1 + t)
     if (wide, tall) == (d, r):
-        return blocks._replace(tangents=t), velocity, impulse
+        return (blocks if blocks.tangents == t else blocks._replace(tangents=t)), velocity, impulse
     val, base, v, z = padded(layout(w, tall, wide, t), blocks.val, blocks.base, velocity, impulse)
     return blocks._replace(val=val, base=base, tangents=t), v, z
 
@@ -217,7 +217,7 @@ def _product(lay, val, i, s, t):
     return total
 
 
-@kernel(fastmath=LOOSE_SUMS)
+@lean(fastmath=LOOSE_SUMS)
 def push(lay, island, z, x):
     """`x += G^T z`"""
     for p in range(len(z)):
@@ -282,11 +282,16 @@ def distance(lay, projection, weight, z, u):
     return worst
 
 
-@kernel(fastmath=LOOSE_SUMS)
+@kernel(inline="always")
 def measure(lay, island, z, x):
     """The residual of an island, as a speed, and the work `z . u`, for impulses z and velocities x."""
+    return _measure(lay, island, z, x, np.empty(len(lay.rows)))
+
+
+@lean(fastmath=LOOSE_SUMS)
+def _measure(lay, island, z, x, u):
+    """What `measure` returns; `u` (r,) is scratch."""
     worst = work = 0.0
-    u = np.empty(len(lay.rows))
     for p in range(len(z)):
         speeds_of(lay, island, x, p, u)
         for s in range(len(lay.rows)):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from .contact_island import (
     BOUND,
     CONE,
@@ -58,6 +58,17 @@ class Proximal(NamedTuple):
     strength: float
 
 
+class Room(NamedTuple):
+    """Memory of Newton steps for k contacts of n bodies."""
+
+    u: Floats  # (k, r) speeds
+    q: Floats  # (k, r, r) slopes
+    off: Floats  # (n, d), and the two below
+    step: Floats
+    start: Floats
+    speed: Floats  # (r,) of one contact
+
+
 @kernel
 def newton(lay, island, pattern, tolerance, most):
     """Solves in place of the impulses, from their values, with about `most` systems at most; returns their number.
@@ -70,10 +81,12 @@ def newton(lay, island, pattern, tolerance, most):
     least, systems = measure(lay, island, z, x)[0], 0
     best, center = z.copy(), z.copy()
     strength, failures, floor, steady = FIRST_PROXIMAL, 0, LEAST_PROXIMAL, 0
-    matrix = matrix_room(lay.axes, pattern)
+    matrix, (k, r) = matrix_room(lay.axes, lay.rows, pattern), z.shape
+    vectors = np.empty_like(x), np.zeros_like(x), np.empty_like(x)
+    room = Room(np.empty((k, r)), np.empty((k, r, r)), *vectors, np.empty(r))
     while least > tolerance and systems < most and failures < FAILED_SOLVES:
         enough = max(0.03 * least, 0.1 * tolerance)
-        count, found = _solve_proximal(lay, island, pattern, matrix, Proximal(center, strength), enough)
+        count, found = _solve_proximal(lay, island, pattern, matrix, Proximal(center, strength), room, enough)
         systems += max(count, 1)  # where no velocity is feasible, impulses grow without a system
         x[:] = v
         push(lay, island, z, x)
@@ -100,26 +113,26 @@ def newton(lay, island, pattern, tolerance, most):
     return systems
 
 
-@kernel
-def _solve_proximal(lay, island, pattern, matrix, term, enough):
+@lean
+def _solve_proximal(lay, island, pattern, matrix, term, room, enough):
     """Newton steps for one proximal term, in place of impulses and velocities; returns the systems and whether it
     converged."""
-    k, r = island.z.shape
-    u, q = np.empty((k, r)), np.empty((k, r, r))
-    x = island.x
-    off, step, start = np.empty_like(x), np.zeros_like(x), np.empty_like(x)
+    x, (u, q, off, step, start, speed) = island.x, room
+    for b in range(len(x)):
+        for c in range(len(lay.axes)):
+            step[b, c] = 0.0
     _answer(lay, island, term, u, off)
     count = 0
     # The speeds after z differ from u by those of `off`.
-    while _fastest(lay, island, off) > enough:
+    while _fastest(lay, island, off, speed) > enough:
         if count == PROXIMAL_SYSTEMS:
             return count, False
         _slopes(lay, island, term, u, q)
         assemble(lay.axes, lay.rows, pattern, island.contacts, island.val, q, matrix)
         eliminate(lay.axes, pattern, matrix)
-        start[:] = off
+        _copy(lay, off, start)
         solve_eliminated(lay.axes, pattern, matrix, start, step)
-        start[:] = x
+        _copy(lay, x, start)
         slope = -_dot(off, step)
         # F(x + t step) . step rises from `slope`, and is zero where the step should end.
         low_t, high_t, at_low, at_high, t = 0.0, 1.0, slope, 0.0, 1.0
@@ -141,6 +154,14 @@ def _solve_proximal(lay, island, pattern, matrix, term, enough):
 
 
 @kernel(inline="always")
+def _copy(lay, a, out):
+    """Writes the velocities a (n, d)."""
+    for b in range(len(a)):
+        for c in range(len(lay.axes)):
+            out[b, c] = a[b, c]
+
+
+@kernel(inline="always")
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):
@@ -150,10 +171,9 @@ def _dot(a, b):
 
 
 @kernel(inline="always")
-def _fastest(lay, island, x):
-    """Largest |G x|."""
+def _fastest(lay, island, x, u):
+    """Largest |G x|. `u` (r,) is scratch."""
     worst = 0.0
-    u = np.empty(len(lay.rows))
     for p in range(len(island.z)):
         speeds_of(lay, island, x, p, u)
         for s in range(len(lay.rows)):
@@ -161,11 +181,11 @@ def _fastest(lay, island, x):
     return worst
 
 
-@kernel
+@lean
 def _answer(lay, island, term, u, off):
     """Speeds u (k, r) at x, the impulses z(u), and `off = x - v - G^T z` (n, d)."""
     z, x = island.z, island.x
-    off[:] = island.before
+    _copy(lay, island.before, off)
     for p in range(len(z)):
         weight, center = island.weight[p], term.center[p]
         speeds_of(lay, island, x, p, u[p])
@@ -191,8 +211,10 @@ def _answer(lay, island, term, u, off):
 @kernel(inline="always")
 def _slopes(lay, island, term, u, q):
     """`q = -dz/du`, (k, r, r)."""
-    q[:] = 0.0
     for p in range(len(q)):
+        for s in range(len(lay.rows)):
+            for t in range(len(lay.rows)):
+                q[p, s, t] = 0.0
         weight, normal = island.weight[p], island.z[p, 0]
         if normal > 0.0:
             q[p, 0, 0] = weight[NORMAL] / term.strength

@@ -68,7 +68,7 @@ def busy_seconds(stat: str, processors: set[int], tick: float) -> float:
     for line in stat.splitlines():
         name, *ticks = line.split() or [""]
         if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in processors:
-            total += sum(int(ticks[k]) for k in (0, 2, 5, 6, 7) if k < len(ticks))
+            total += sum(map(int, ticks[:3:2] + ticks[5:8]))
     return tick * total
 
 

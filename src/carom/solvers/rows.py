@@ -75,9 +75,8 @@ def _plain(ptr: Any, body: Any, val: Any) -> tuple[Ints, Ints, Floats]:
 
 def taken(rows: Rows, chosen: Ints) -> Rows:
     """The rows of some contacts, in the given order."""
-    return make_rows(
-        rows.body[chosen], rows.val[chosen], rows.base[chosen], rows.bound[chosen], rows.tangents, body_count(rows)
-    )
+    parts, n = (rows.body[chosen], rows.val[chosen], rows.base[chosen], rows.bound[chosen]), len(rows.touch_ptr) - 1
+    return make_rows(*parts, rows.tangents, n)
 
 
 def normal_rows(rows: Rows) -> Rows:

@@ -32,7 +32,7 @@ from ..kernels import lean
 from ..problem.assemble import Assembly
 from ..resolve.response import Response
 from ..solvers.contact import Accuracy
-from ..solvers.rows import FRICTION, Floats
+from ..solvers.rows import FRICTION, Floats, Ints
 from ..world import State, World
 from .impact_stage import (
     Approach,
@@ -42,7 +42,7 @@ from .impact_stage import (
     displace,
     fast_contacts,
     held_bodies,
-    struck_bodies,
+    strike,
 )
 from .integrator import accelerations, displaced, prescribed
 from .jointed import fallen, held_jointed, still, without_gain
@@ -63,9 +63,8 @@ from .resting import (
     state_problem,
 )
 from .stepper import APPROACH_NOISE, Contained
-from .touch import Flight, Struck, put_touching
+from .touch import Flight, Struck
 
-NO_GAPS = np.empty(0)
 # Lengths relative to the length scale of the world.
 RESTING_MARGIN = 1e-2  # gap up to which contacts take part in the resting solve
 FINEST_OVERLAP = 1e-4  # overlap at the end of a step that is left alone, also if the tolerance is smaller
@@ -142,8 +141,10 @@ class DriftSafe(Contained):
         pulled = root[:, 0] > 0.0
         self.pull[pulled, : world.dimension] = world.gravity / root[pulled, : world.dimension]
         self.all_round = bool(world.shapes.round.all())
-        # Whether impacts take place within the step: paths are parabolas.
-        self.timed = world.force is None and world.joints is None
+        # (n,) Whether impacts of a body take place within the step: its path is a parabola.
+        self.timed = np.full(world.count, world.force is None)
+        if world.joints is not None:
+            self.timed &= ~(world.joints.holds(world.count) & world.free)
         # Whether mechanisms at rest are found before rows on the motions that joints allow are made. These rows show
         # contacts that cannot open, which matter where something drives them together.
         self.direct = world.joints is not None and world.steady and not len(world.joints.motors.speed)
@@ -241,30 +242,25 @@ class DriftSafe(Contained):
         found, changed, energy = ahead.found, False, 0.0
         approach, flight, pull = _approach(ahead, impact), self._flight(ahead, impact), self.pull[impact.taking_part]
         rows, e, table = impact.rows, impact.restitution, ahead.found.table
-        replaced = rows.val, rows.base, rows.diag  # by the geometry of an impact
-        none, chosen = (0.0, 0.0), NO_BODIES
+        none, chosen, m = (0.0, 0.0), NO_BODIES, len(found.table)
         for number in range(MOST_APPLICATIONS):
             # What the last application of the law may have left; contacts without dissipation must not lose more.
-            left = (self.tolerance * report.scale, self.allowed(report, len(chosen), found.count)) if number else none
+            left = (self.tolerance * report.scale, self.allowed(report, len(chosen), m)) if number else none
             chosen, whole, returned = fast_contacts(rows, approach, e, ahead.h, self.touch, left)
             if not len(chosen):
                 break
-            if number and returned <= self.allowed(report, len(chosen), found.count) / report.scale * energy:
+            if number and returned <= self.allowed(report, len(chosen), m) / report.scale * energy:
                 break
             energy = energy if number else whole
             report.rounds += 1
-            struck = struck_bodies(rows, approach, flight, table, e, chosen, pull, self.timed, self.margin)
-            gap = NO_GAPS
-            if len(struck.contacts):
-                before = [values[struck.contacts] for values in replaced]
-                found, gap = self._at_impact(found, impact, approach, flight, struck, table)
+            found, struck, gap, before = self._strike(found, impact, approach, flight, chosen, table)
             contacts = impact.subset(chosen, struck.velocity)
             time = ahead.start.time + contact_times(rows.body, struck.time, chosen)
             result, after = self.resolve(contacts, found, chosen, time, report)
             if not result.normal.any():  # all approach is within the tolerance
                 if not changed and len(struck.contacts) and not self._elastic(impact):
-                    for values, old in zip(replaced, before, strict=True):  # rest begins at the start
-                        values[struck.contacts] = old
+                    again = struck.contacts  # rest begins at the start
+                    rows.val[again, :2], rows.base[again], rows.diag[again] = before
                     impact.__dict__.pop("contacts", None)
                 break
             change_velocity(rows, approach, flight, struck, after, table, gap, pull)
@@ -281,18 +277,22 @@ class DriftSafe(Contained):
         state = (start.position, turn, start.velocity, world.masses, bodies, shapes.radius, shapes.round)
         return Flight(*state, table, walls.center, walls.velocity, ahead.h, self.timed)
 
-    def _at_impact(
-        self, found: ContactSet, impact: Assembly, approach: Approach, flight: Flight, struck: Struck, start: Floats
-    ) -> tuple[ContactSet, Floats]:
-        """The contacts `found` with those of an impact as they are at its time, and their gaps (k,) then.
+    def _strike(
+        self, found: ContactSet, impact: Assembly, approach: Approach, flight: Flight, chosen: Ints, start: Floats
+    ) -> tuple[ContactSet, Struck, Floats, tuple[Floats, Floats, Floats]]:
+        """The contacts `found` with those of an impact as they are at its time, and the bodies that it strikes.
 
-        Replaces the rows of these contacts. `start` is the table of the contacts as they are at the start of the step.
+        Replaces the rows of these contacts: a copy of all rows per round would cost more than the law. Their gaps (k,)
+        and the numbers of their rows before follow. `start` is the table of the contacts as they are at the start.
         """
-        found = ContactSet(found.table.copy(), found.dimension)
-        # The rows are replaced in place: a copy of all rows per round would cost more than the law.
-        gap = put_touching(self.coordinates, flight, approach, struck, impact.rows, start, found.table)
-        impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
-        return found, gap
+        pull, how = self.pull[impact.taking_part], (impact.restitution, chosen, self.margin)
+        struck, table, gap, before = strike(
+            self.coordinates, impact.rows, approach, flight, start, found.table, how, pull
+        )
+        if len(gap):
+            found = ContactSet(table, found.dimension)
+            impact.__dict__.pop("contacts", None)  # it has cached what depends on the rows
+        return found, struck, gap, before
 
     def _after_impacts(
         self, ahead: Ahead, impact: Assembly, impacts: Impacts, report: StepReport
@@ -354,7 +354,7 @@ class DriftSafe(Contained):
         end = self._separated(start, end, found, impact, ahead.h, report)
         if self.world.joints is None:
             return end
-        slowed = without_gain(self.world, ahead.start, ahead.end, end)
+        slowed = without_gain(self.world, start, ahead.end, end)
         report.note_correction(self.world, end, slowed)
         return slowed
 
@@ -418,7 +418,7 @@ class DriftSafe(Contained):
         for _ in range(COMMON_TIMES):
             if impacts is None or held is None or not interval.time.any():
                 break
-            if not hold_together(impact.rows, held, interval, impacts.approach.row_time):
+            if not hold_together(impact.rows, held, interval, impacts.approach.row_time, self.timed):
                 break
             found, interval = self._since_impacts(impacts, impact, interval, found)
             report.warm_start = warm
@@ -448,8 +448,9 @@ class DriftSafe(Contained):
         Impulses on bodies where they are not at that time would change angular momentum; so would those that meet the
         spin of another time, which changes in free rotation unless moments of inertia are equal.
         """
-        approach = impacts.approach._replace(time=interval.time[impact.taking_part])
-        found, pull = ContactSet(found.table.copy(), found.dimension), self.pull[impact.taking_part]
+        bodies = impact.taking_part
+        approach = impacts.approach._replace(time=interval.time[bodies])
+        found, pull = ContactSet(found.table.copy(), found.dimension), self.pull[bodies]
         velocity, orientation = held_bodies(
             self.coordinates, impact.rows, approach, impacts.flight, impacts.found.table, found.table, pull
         )

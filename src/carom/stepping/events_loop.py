@@ -14,7 +14,6 @@ from ..contact.contact_set import with_room
 from ..contact.event_queue import HEAPED, has_room, next_bucket, pop
 from ..contact.flight import (
     CELL_WALL,
-    CHANGES,
     IMPACT,
     OWNER,
     PARTNER,
@@ -135,9 +134,7 @@ def _impact(flight, matter, record, around, i, j, time):
         after = strike(flight, matter, record, i, j, meeting, time)
         if closing.acceleration < 0.0 and after <= limit:
             answer = REST
-    mark[i, CHANGES] += 1
     if j >= 0:
-        mark[j, CHANGES] += 1
         predict(flight, j, around[1], near_j, time)
     predict(flight, i, around[0], near_i, time)
     return answer
@@ -186,7 +183,8 @@ def cluster_at(flight, record, around, width):
         i = balls[done]
         done, state[i] = done + 1, 2
         here = ball_at(flight, i, time)
-        begin_path(flight, i, here, time)
+        if i not in (seed, struck):  # their paths have begun
+            begin_path(flight, i, here, time)
         near = put_around(flight.cells, i, -1, 0, around[0])
         balls, table = _with_places(balls, count, near), with_room(table, m, near + len(flight.boundary))
         for k in range(near):
@@ -227,9 +225,7 @@ def turn_to(matter, bodies, time):
 
 @lean
 def predict_again(flight, around, balls, time):
-    """Predicts the next events of balls whose paths have changed."""
-    for i in balls:
-        flight.mark[i, CHANGES] += 1
+    """Predicts the next events of balls whose paths have changed: `cluster_at` has let them begin."""
     for i in balls:
         predict(flight, i, around[0], put_around(flight.cells, i, -1, 0, around[0]), time)
 

@@ -35,6 +35,7 @@ from .touch import (
     ball_gap_ahead,
     course_of,
     is_ball_contact,
+    is_timed,
     may_be_wrong,
     meeting_of,
     put_touching,
@@ -182,15 +183,30 @@ def fast_contacts(rows, approach, restitution, h, touch, left):
 
 
 @kernel
-def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, timed, near):
+def strike(axes, rows, approach, flight, start, table, impact, pull):
+    """The bodies when an impact strikes them (`Struck`), and the geometry of its contacts then.
+
+    `start` is the table of the contacts at the start of the step, `table` the one that earlier impacts of the step have
+    left, `impact` what `struck_bodies` needs. Follow: the table with the contacts `Struck.contacts` replaced, which is
+    the one given if there are none; their gaps (k,); the numbers of their rows before, as `put_touching` returns them.
+    One kernel: the call from Python of one with that many arrays takes as long as the geometry of sixty contacts.
+    """
+    restitution, chosen, near = impact
+    struck = struck_bodies(rows, approach, flight, start, restitution, chosen, pull, near)
+    if len(struck.contacts):
+        table = table.copy()
+    gap, before = put_touching(axes, flight, approach, struck, rows, start, table)
+    return struck, table, gap, before
+
+
+@kernel
+def struck_bodies(rows, approach, flight, table, restitution, chosen, pull, near):
     """The bodies at the times at which the impact of the contacts `chosen` strikes them (`Struck`).
 
-    `pull` (n, d) are the whitened accelerations of gravity. Unless `timed`, impacts take place at the start. `near` is
-    the gap up to which slow contacts carry their bodies.
+    `pull` (n, d) are the whitened accelerations of gravity, `near` is the gap up to which slow contacts carry their
+    bodies.
     """
-    time = np.zeros(len(approach.time))
-    if timed:
-        time = _instants(rows, approach, flight, table, restitution, chosen, near)
+    time = _instants(rows, approach, flight, table, restitution, chosen, near)
     later = _later_contacts(rows.body, time, chosen, flight, table)
     return _bodies_at(rows, approach, flight, table, pull, (time, chosen, later))
 
@@ -247,7 +263,8 @@ def _later_contacts(body, time, chosen, flight, table):
     """Those of the contacts `chosen` whose geometry is not that of the start, ascending.
 
     They have a body whose time (n,) is later; if there are any, also contacts of bodies that are not round: their
-    predicted gaps include the curvature of a rotation that an impact at the start changes.
+    predicted gaps include the curvature of a rotation that an impact at the start changes. Contacts of bodies whose
+    impacts are not timed keep the geometry of the start, of which the rows on the motions that joints allow are made.
     """
     out = np.empty(len(chosen), np.int64)
     return out[: _put_later_contacts(body, time, chosen, flight, table, out)]
@@ -258,9 +275,12 @@ def _put_later_contacts(body, time, chosen, flight, table, out):
     """Writes them; returns their number."""
     count, any_later = 0, False
     for i in chosen:
-        later = (body[i, 0] >= 0 and time[body[i, 0]] > 0.0) or (body[i, 1] >= 0 and time[body[i, 1]] > 0.0)
+        who = course_of(table, body, i)
+        if not is_timed(flight, who):
+            continue
+        later = (who.one >= 0 and time[who.one] > 0.0) or (who.other >= 0 and time[who.other] > 0.0)
         any_later = any_later or later
-        if later or not is_ball_contact(flight, course_of(table, body, i)):
+        if later or not is_ball_contact(flight, who):
             out[count] = i
             count += 1
     return count if any_later else 0
@@ -337,6 +357,8 @@ def _put_outdated_contacts(rows, approach, flight, table, out):
     count = 0
     for i in range(len(table)):
         who, outdated = course_of(table, rows.body, i), False
+        if not is_timed(flight, who):
+            continue
         if is_ball_contact(flight, who) and (
             who.one < 0 or who.other < 0 or approach.time[who.one] != approach.time[who.other]
         ):
@@ -354,8 +376,8 @@ def _put_outdated_contacts(rows, approach, flight, table, out):
 def _instants(rows, approach, flight, table, restitution, chosen, near):
     """For each island the time at which the first fast contact closes, not before the last impact of a body.
 
-    It is 0 for bodies that rest on something fixed. Bodies that were struck later in the step keep their later time:
-    one time for all of them gained energy in a pile.
+    It is 0 for bodies that rest on something fixed, and for islands with a body whose impacts are not timed. Bodies
+    that were struck later in the step keep their later time: one time for all of them gained energy in a pile.
     """
     body, h = rows.body, flight.h
     gap, predicted, speed, limit = approach.gap, approach.predicted, approach.speed, approach.limit
@@ -363,6 +385,9 @@ def _instants(rows, approach, flight, table, restitution, chosen, near):
     found = islands(body, chosen, np.empty(n, np.int64), np.empty(n, np.int64))
     first = np.full(len(found.ptr) - 1, h)
     count = _put_closing(rows, approach, flight, table, restitution, chosen, near, (found.label, first, slow))
+    for j in range(len(chosen)):
+        if not is_timed(flight, course_of(table, body, chosen[j])):
+            first[found.label[j]] = 0.0
     resting = islands(body, slow[:count], np.empty(n, np.int64), np.empty(n, np.int64))
     carried, group = np.zeros(len(resting.ptr) - 1, np.bool_), body_islands(body, resting, n)
     lying = anchored(body, resting)
@@ -430,8 +455,7 @@ def change_velocity(rows, approach, flight, struck, after, table, gap, pull):
     _change_bodies(approach, flight, struck, after, (changed, change, np.empty(3)))
     _change_contacts(rows, approach, struck, flight.h, (changed, change, moved))
     _at_touch(rows, approach, struck, after, gap, pull, flight.h, moved)
-    if flight.exact:
-        _predict_balls(rows.body, approach, flight, table, moved)
+    _predict_balls(rows.body, approach, flight, table, moved)
 
 
 @lean
@@ -485,7 +509,7 @@ def _predict_balls(body, approach, flight, table, moved):
     for i in range(len(moved)):
         if moved[i] and may_be_wrong(table, flight.boundaries, approach, i):
             who = course_of(table, body, i)
-            if is_ball_contact(flight, who):
+            if is_ball_contact(flight, who) and is_timed(flight, who):
                 meeting = meeting_of(flight, approach.velocity, approach.shift, table, i, who)
                 approach.predicted[i] = ball_gap_ahead(flight, meeting, _last_impact(body, approach, i))
 

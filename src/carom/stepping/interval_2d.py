@@ -8,7 +8,8 @@ import numpy as np
 
 from ..contact.boundaries import boundaries_at
 from ..contact.contact_set import ContactSet, deepest_overlap
-from ..contact.impact_schedule import SAME_IMPACT_TIME, ImpactSchedule, moved_boundaries
+from ..contact.containment import NOTED_OVERLAP, Violation
+from ..contact.impact_schedule import SAME_IMPACT_TIME, ImpactSchedule
 from ..contact.time_of_impact_2d import APPROACH_NOISE
 from ..problem.assemble import Assembly, assemble, used_restitutions
 from ..solvers.contact import Accuracy
@@ -21,7 +22,7 @@ from .integrator import accelerations, prescribed
 from .position_correction import OVERLAP_SLOP, without_overlap
 from .report import StageImpulses, StepReport
 from .resting import Held, RestingProblem, kept, match, pushed_bodies, put_keys, solve_resting
-from .stepper import fastest_speed
+from .stepper import DEEPEST_OVERLAP, fastest_speed
 
 MOST_IMPACTS = 30_000  # per step, for any number of bodies
 TIMED_GAP = 1e-10  # gap, relative to the length scale, up to which impacts are timed
@@ -47,6 +48,7 @@ class Interval2D:
         self.held_since = np.zeros(self.world.count)  # time within the step from which on a held body is held, ...
         self.velocity_before = np.zeros((self.world.count, 3))  # ... and its velocity then
         self.rest: State | None = None  # the end of the step, if its last part was a drift-safe step
+        self.deepest: Violation | None = None  # deepest overlap at an impact, if it is more than one that may stay
 
     def begin(self, state: State, h: float, report: StepReport) -> None:
         self.h, self.report = h, report
@@ -55,7 +57,7 @@ class Interval2D:
         self.boundaries = boundaries_at(self.world, self.start.time, self.h)[0]
         self.pull = self._accelerations(self.start)
         self.pulled = self.world.force is not None or bool(self.world.gravity.any())
-        self.hold[:], self.moved, self.rest = -1, False, None
+        self.hold[:], self.moved, self.rest, self.deepest = -1, False, None, None
         # Stages of the report in which bodies were held, and the parts (n,) of their impulses that have acted.
         self.holds: list[tuple[int, Floats]] = []
         self.schedule.begin(self.start, self.boundaries, self.pull, h, self.hop * h)
@@ -225,10 +227,21 @@ class Interval2D:
     # ---- impacts
 
     def _note_overlap(self, found: ContactSet) -> None:
-        self.report.overlap = max(self.report.overlap, deepest_overlap(found.table))
+        """Notes the deepest overlap, and the largest one relative to the half width of the thinner body of its pair."""
+        deepest = deepest_overlap(found.table)
+        self.report.overlap = max(self.report.overlap, deepest)
+        if deepest <= NOTED_OVERLAP * self.stepper.containment.least:
+            return
+        inner = self.world.shapes.inner
+        half = np.minimum(inner[found.first], np.where(found.second >= 0, inner[found.second], np.inf))
+        worst = int(np.argmax(-found.gap / half))
+        share = min(float(-found.gap[worst] / half[worst]), DEEPEST_OVERLAP)  # removed at the end: no run ends by it
+        if share > (NOTED_OVERLAP if self.deepest is None else self.deepest.share):
+            pair = int(found.first[worst]), int(found.second[worst])
+            self.deepest = Violation(*pair, float(-found.gap[worst]), share)
 
     def _assembled(self, state: State, found: ContactSet) -> Assembly:
-        impact = assemble(self.world, state, found, moved_boundaries(self.boundaries, self.time))
+        impact = assemble(self.world, state, found, self.schedule.boundaries_at(self.time))
         self.report.clock.lap("assemble")
         return impact
 

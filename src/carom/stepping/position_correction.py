@@ -27,15 +27,16 @@ from ..problem.assemble import Assembly, contact_bodies
 from ..solvers.contact import Accuracy, solve_contact
 from ..solvers.islands import all_islands, anchored, body_islands
 from ..solvers.rows import Floats, Ints, Rows
-from ..solvers.thresholds import EXACT_CONTACTS
+from ..solvers.thresholds import EXACT_CONTACTS, SMALL_ISLAND_CONTACTS
 from ..world import State
 from .integrator import displaced
 from .jointed import restored
 
 OVERLAP_SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
 SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
-EXACT_SHARE = 1e-8  # of OVERLAP_SLOP, to which few contacts are solved; ...
-COARSE_ERROR = 0.25  # ... of the deepest overlap, to which many are
+# Up to SMALL_ISLAND_CONTACTS are solved to a share of OVERLAP_SLOP, by Newton steps, which keep mirror symmetry; more to
+# a share of the deepest overlap, which sweeps reach; and more than EXACT_CONTACTS to a coarse one.
+EXACT_SHARE, FINE_ERROR, COARSE_ERROR = 1e-8, 1e-3, 0.25
 # Bound on the multiplications per contact: about 20 times what a solution takes. Jammed bodies have none.
 CONTACT_WORK = 1e5
 NEAR_GAP = 2.0  # gap, relative to the deepest overlap, of contacts that the displacement may close
@@ -80,14 +81,14 @@ def without_overlap(
     if world.joints is not None:  # bodies exchange energy through joints as well
         others, loose = np.concatenate([others[:, :WIDTH], _joint_pairs(world.joints.pairs)]), np.inf
     lengths = (slop, NEAR_GAP * deepest, part, loose)
-    near = plan.near[: make_plan(found.table, others, (force, impact.restitution), world.masses, motion, lengths, plan)]
-    if not len(near):
+    contacts = (force, impact.restitution)
+    count, error = make_plan(found.table, others, contacts, world.masses, motion, lengths, plan)
+    if not count:
         return end, 0.0
     apart = Rows(rows.body, rows.val, plan.base, np.zeros(rows.bound.shape), *rows[4:])  # without friction
     still, none = np.zeros(impact.velocity.shape), np.zeros(rows.base.shape)
-    tolerance = COARSE_ERROR * deepest if many else EXACT_SHARE * slop
-    accuracy = Accuracy(tolerance, fine_work=0.0, newton_work=CONTACT_WORK * len(near))
-    answer = solve_contact(apart, near, still, none, accuracy)
+    accuracy = Accuracy(error, fine_work=0.0, newton_work=CONTACT_WORK * count)
+    answer = solve_contact(apart, plan.near[:count], still, none, accuracy)
     bodies = NO_BODIES if impact.bodies is None else impact.bodies
     move, velocity = np.zeros(still.shape if impact.bodies is None else end.velocity.shape), end.velocity.copy()
     move_within_energy(answer.velocity, bodies, plan, world.masses, move, velocity)
@@ -131,7 +132,7 @@ def empty_plan(m, n, r):
 
 @kernel
 def make_plan(table, earlier, contacts, masses, motion, lengths, plan):
-    """Fills a plan and returns how many contacts take part.
+    """Fills a plan; returns how many contacts take part, and the error that their displacements may have, a length.
 
     Bodies with a contact in the tables `table` or `earlier` belong to one island. `contacts` are the normal forces (m,)
     and the coefficients of restitution of the contacts of `table`. `lengths` are the overlap that is
@@ -160,7 +161,10 @@ def make_plan(table, earlier, contacts, masses, motion, lengths, plan):
     for i in range(len(table)):
         if plan.base[i, 0] < 0.0:
             plan.base[i, 0] *= part  # the shorter the time, the smaller the displacement
-    return count
+    deepest = near / NEAR_GAP
+    if len(table) > EXACT_CONTACTS:
+        return count, COARSE_ERROR * deepest
+    return count, max(EXACT_SHARE * slop, FINE_ERROR * deepest if count > SMALL_ISLAND_CONTACTS else 0.0)
 
 
 @kernel

@@ -36,9 +36,7 @@ from .drift_safe import FINEST_OVERLAP, MOST_APPLICATIONS, DriftSafe, farthest, 
 from .impact_stage import approach_speeds
 from .integrator import fall_2d, fall_3d, rotate_all
 from .position_correction import (
-    COARSE_ERROR,
     CONTACT_WORK,
-    EXACT_SHARE,
     LOOSE_OVERLAP,
     NEAR_GAP,
     OVERLAP_SLOP,
@@ -814,15 +812,14 @@ def _remove_overlap(lay, fixed, table, rows, bodies, contacts, moments, deepest)
     plan = empty_plan(m, n, rows.base.shape[1])
     motion = (before.position, before.velocity, after.position, after.velocity)
     lengths = (slop, NEAR_GAP * deepest, 1.0, LOOSE_OVERLAP * scale)
-    count = make_plan(table, np.empty((0, WIDTH)), contacts, masses, motion, lengths, plan)
+    count, error = make_plan(table, np.empty((0, WIDTH)), contacts, masses, motion, lengths, plan)
     if not count:
         return True
     if plan.loose.any():
         return False
     apart = Problem(rows.body, rows.val, plan.base, np.zeros_like(rows.bound), np.zeros(m))
     still, none = np.zeros((len(rows.touch_ptr) - 1, after.velocity.shape[1])), np.zeros_like(rows.base)
-    tolerance = COARSE_ERROR * deepest if many else EXACT_SHARE * slop
-    accuracy = Accuracy(tolerance, tolerance, 0.0, 0, CONTACT_WORK * count)
+    accuracy = Accuracy(error, error, 0.0, 0, CONTACT_WORK * count)
     x, _, solved = _solved(lay, rows, apart, plan.near[:count], still, none, accuracy)
     move = np.zeros_like(after.velocity)
     move_within_energy(x, bodies, plan, masses, move, after.velocity)

@@ -229,9 +229,9 @@ def _round(relaxed, fixed, part, speed, motion, so_far):
     state = _approach(masses, rows, part, speed, (x, bodies), course, again)
     flight = Flight(
         *start, masses, bodies, fixed.radius, fixed.is_round, fixed.boundary, fixed.center, fixed.boundary_velocity,
-        numbers.h, True,
+        numbers.h, np.ones(len(fixed.is_round), np.bool_),
     )  # fmt: skip
-    struck = struck_bodies(rows, state, flight, part, e, np.arange(m), pull, True, numbers.margin)
+    struck = struck_bodies(rows, state, flight, part, e, np.arange(m), pull, numbers.margin)
     touched = part
     if len(struck.contacts):
         touched = part.copy()

@@ -230,7 +230,8 @@ class StepReport:
         self.contacts += len(result.normal)
         self.iterations += result.iterations
         self.note_residual(residual)
-        self.note_status(status)
+        if status != RESOLVED:
+            self.note_status(status)
         self.stages.append(stage)
 
     def note_status(self, status: str) -> None:

@@ -299,19 +299,20 @@ def _pushing_islands(rows, held):
 
 
 @kernel
-def hold_together(rows, held, interval, row_time):
+def hold_together(rows, held, interval, row_time, timed):
     """Lets all bodies of an island in free flight be held from the last impact of any of them on: writes their times.
 
     Returns whether rows of contacts that push there have a body at another time; `row_time` (m, 2) are these times. An
     impulse that acted on one body of a contact before it acts on the other would move their center of mass, and one
     that acts on bodies where they are not would change their angular momentum. Islands that touch something fixed do
-    not keep their momentum.
+    not keep their momentum. Those with a body that is not `timed` (N,) are held at the start, as their impacts are.
     """
     n, found, outdated = len(held.velocity), _pushing_islands(rows, held), False
     fixed, island, last = anchored(rows.body, found), body_islands(rows.body, found, n), np.zeros(len(found.ptr) - 1)
     for j in range(n):
         if island[j] >= 0:
             last[island[j]] = max(last[island[j]], interval.time[_number(interval.bodies, j)])
+            fixed[island[j]] = fixed[island[j]] or not timed[_number(interval.bodies, j)]
     for j in range(n):
         if island[j] >= 0 and not fixed[island[j]]:
             interval.time[_number(interval.bodies, j)] = last[island[j]]

@@ -214,13 +214,13 @@ class Stepper:
         `contacts` are the contacts `chosen` of `found`, or all of them; `time` is when they are struck, together or
         each one.
         """
-        fastest = contacts.fastest()
+        fastest, m = contacts.fastest(), len(contacts.restitution)
         if not (report.pushed or report.stages):  # bodies fall until the time of the first impact
             report.scale = max(report.scale, fastest)
-        left = self.allowed(report, len(contacts.restitution), len(found.table))
+        left = self.allowed(report, m, len(found.table))
         spent = report.clock.work > self.most_work
         result = _inelastic(contacts, left, fastest) if spent else resolve(contacts, self.response, left)
-        work = report.clock.work + result.iterations * self.response.law.iteration_work(contacts.count)
+        work = report.clock.work + result.iterations * self.response.law.iteration_work(m)
         # An application of the law that exceeds the bound does not use up the work that is left for cutting.
         report.clock.work = work if spent else min(work, BARELY_SPENT * self.most_work)
         after = contacts.after(result.normal, result.tangent)

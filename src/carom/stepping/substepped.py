@@ -33,8 +33,8 @@ from ..solvers.rows import Floats, Ints
 from ..solvers.substeps import Records, Substeps
 from ..world import State, World
 from .closing_contacts import approach, involved, keep_near, moved_unseen, predict
-from .drift_safe import MOST_APPLICATIONS, NO_GAPS, Ahead, DriftSafe, _approach
-from .impact_stage import change_velocity, contact_times, struck_bodies
+from .drift_safe import MOST_APPLICATIONS, Ahead, DriftSafe, _approach
+from .impact_stage import change_velocity, contact_times
 from .integrator import accelerations, displaced, prescribed
 from .relaxation import (
     Scratch,
@@ -57,6 +57,8 @@ EXACT_BODIES = 64  # worlds of at most this many bodies are treated exactly: a r
 # Energy per step, relative to the kinetic energy plus that of lifting all bodies by a length scale.
 LARGEST_LIFT = 1e-4  # for the work of pushing overlap out
 LARGEST_GAIN = 1e-6  # beyond that work
+
+NO_GAPS = np.empty(0)
 
 
 class Substepped(DriftSafe):
@@ -169,13 +171,11 @@ class Substepped(DriftSafe):
         """The motion after one application of the law to the contacts `part`, and whether that has changed anything."""
         start, whole = ahead.start, np.arange(part.count)
         impact = self.assemble(start, part, ahead.h, report)
-        rows, e, pull = impact.rows, impact.restitution, self.pull[impact.taking_part]
+        rows, pull = impact.rows, self.pull[impact.taking_part]
         some = ahead._replace(found=part, speeds=np.ascontiguousarray(speeds.T))
         state, flight, table = _approach(some, impact), self._flight(some, impact), part.table
         report.rounds += 1
-        struck = struck_bodies(rows, state, flight, table, e, whole, pull, self.timed, self.margin)
-        if len(struck.contacts):
-            part, _ = self._at_impact(part, impact, state, flight, struck, table)
+        part, struck, *_ = self._strike(part, impact, state, flight, whole, table)
         contacts = impact.subset(whole, struck.velocity)
         time = start.time + contact_times(rows.body, struck.time, whole)
         result, after = self.resolve(contacts, part, None, time, report)

@@ -11,6 +11,7 @@ from math import inf
 from typing import ClassVar, Protocol
 
 from ..contact.contact_set import TOUCH_FLIGHT, TOUCH_MARGIN, ContactSet, deepest_overlap
+from ..contact.containment import NOTED_OVERLAP, Violation
 from ..contact.detector import Detector
 from ..contact.motion import displacements
 from ..problem.assemble import Assembly
@@ -57,6 +58,10 @@ class Interval(Protocol):
     def end(self) -> State:
         """The state at the end of the step."""
 
+    @property
+    def deepest(self) -> Violation | None:
+        """The deepest overlap that held bodies had at an impact, if it is more than one that may stay."""
+
 
 class TimeOfImpact(DriftSafe):
     """Moves to the earliest impact, resolves all contacts that touch there under the law, and goes on.
@@ -99,6 +104,7 @@ class TimeOfImpact(DriftSafe):
             self.interval = Interval2D(self)
         else:
             self.interval = Interval3D(self)
+        self.in_interval = False  # whether the last sub-step was one from impact to impact
         self.bound = min(IMPACTS_PER_STEP + IMPACTS_PER_BODY * world.count, self.interval.most_impacts)
         self.events = EventDriven(self) if is_event_driven(world, response) else None
 
@@ -120,8 +126,18 @@ class TimeOfImpact(DriftSafe):
             return min(self.tolerance, FEW_CONTACTS_TOLERANCE) * report.scale
         return super().allowed(report, count, found)
 
+    def _violation(self, start: State, end: State, report: StepReport) -> tuple[Violation | None, float]:
+        """As for every contained step, and also at the impacts within it: bodies that are held move straight, and what
+        overlaps meanwhile may be removed by the end."""
+        wrong, growth = super()._violation(start, end, report)
+        if wrong is None and self.in_interval and (wrong := self.interval.deepest) is not None:
+            before = self.containment.overlap(start)
+            growth = wrong.share - (NOTED_OVERLAP if before is None else before.share)
+        return wrong, growth
+
     def advance(self, state: State, h: float, report: StepReport) -> State:
-        if h < SHORTEST_IMPACT_STEP * self.h or report.clock.work > self.most_work:
+        self.in_interval = h >= SHORTEST_IMPACT_STEP * self.h and report.clock.work <= self.most_work
+        if not self.in_interval:
             return super().advance(state, h, report)
         self.interval.begin(state, h, report)
         impacts = 0
@@ -141,6 +157,7 @@ class Interval3D:
     """The part of a step that is still ahead. `now` is the state reached, `left` the time that is left."""
 
     most_impacts: float = inf
+    deepest: Violation | None = None  # held bodies move here as in drift-safe steps
 
     def __init__(self, stepper: DriftSafe) -> None:
         self.stepper, self.world = stepper, stepper.world

@@ -45,7 +45,7 @@ class Flight(NamedTuple):
     center: Floats  # (w, D) of these
     boundary_velocity: Floats  # (w, 3 or 6)
     h: float
-    exact: bool  # whether impacts take place within the step, so that paths are known
+    timed: np.ndarray  # (N,) bodies whose impacts take place within the step: no joint or force bends their paths
 
 
 # ---- where bodies are
@@ -116,6 +116,12 @@ class Course(NamedTuple):
 def course_of(table, body, i):
     """Who meets in contact i."""
     return Course(int(table[i, FIRST]), int(table[i, SECOND]), body[i, 0], body[i, 1])
+
+
+@kernel(inline="always")
+def is_timed(flight, who):
+    """Whether the impact of a contact may take place within the step: the paths of its bodies are known."""
+    return flight.timed[who.first] and (who.second < 0 or flight.timed[who.second])
 
 
 @kernel(inline="always")
@@ -306,8 +312,8 @@ class Touching(NamedTuple):
 def put_touching(axes, flight, approach, struck, rows, start, table):
     """Replaces contacts in `table`, and their rows, by those at the times at which their bodies are struck.
 
-    They are `struck.contacts` (k,), whose gaps then are returned. `start` is the table of the contacts at the start of
-    the step, `axes` that of `put_rows`.
+    They are `struck.contacts` (k,), whose gaps then are returned, and the numbers of their rows before: entries, base
+    speeds and diagonal. `start` is the table of the contacts at the start of the step, `axes` that of `put_rows`.
     """
     k, dim, d = len(struck.contacts), len(axes), flight.velocity.shape[1]
     at = Touching(
@@ -317,11 +323,11 @@ def put_touching(axes, flight, approach, struck, rows, start, table):
     )  # fmt: skip
     _put_touching(flight, approach, struck, start, rows.body, at)
     r = rows.base.shape[1]
-    val, base = np.zeros((k, 2, r, d)), np.zeros((k, r))
+    val, base, diag = np.zeros((k, 2, r, d)), np.zeros((k, r)), np.empty(k)
     motion = Motion(at.position, at.velocity, at.turn, at.root, at.center, at.boundary_velocity)
     put_rows(axes, at.table, motion, at.body, val, base)
-    _replace_rows(rows, table, struck, at.table, val, base, approach.row_time)
-    return at.gap
+    _exchange_rows(rows, table, struck, at.table, (val, base, diag), approach.row_time)
+    return at.gap, (val, base, diag)
 
 
 @lean
@@ -461,26 +467,27 @@ def _carried(flight, approach, struck, b, j, latest, point):
 
 
 @lean
-def _replace_rows(rows, table, struck, at, val, base, row_time):
+def _exchange_rows(rows, table, struck, at, replaced, row_time):
     """Replaces contacts in a table, and their rows, and the times at which these have their bodies (m, 2).
 
-    `at` is the table of the contacts when their bodies are struck, with the rows `val` and their speeds `base`.
+    `at` is the table of the contacts when their bodies are struck. `replaced` are the entries of their rows then, the
+    speeds that no impulse changes, and room for the diagonal; they become what they were before.
     """
-    chosen, time = struck.contacts, struck.time
+    (val, base, diag), chosen, time = replaced, struck.contacts, struck.time
     all_val, all_base, body = rows.val, rows.base, rows.body
     for j in range(len(chosen)):
         i, square = chosen[j], 0.0
         for c in range(NORMAL, table.shape[1]):
             table[i, c] = at[j, c]
         for row in range(base.shape[1]):
-            all_base[i, row] = base[j, row]
+            all_base[i, row], base[j, row] = base[j, row], all_base[i, row]
         for side in range(2):
             if body[i, side] < 0:
                 continue
             row_time[i, side] = time[body[i, side]]
             for row in range(val.shape[2]):
                 for c in range(val.shape[3]):
-                    all_val[i, side, row, c] = val[j, side, row, c]
+                    all_val[i, side, row, c], val[j, side, row, c] = val[j, side, row, c], all_val[i, side, row, c]
             for c in range(val.shape[3]):
-                square += val[j, side, 0, c] * val[j, side, 0, c]
-        rows.diag[i] = square
+                square += all_val[i, side, 0, c] * all_val[i, side, 0, c]
+        diag[j], rows.diag[i] = rows.diag[i], square

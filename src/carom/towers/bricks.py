@@ -19,14 +19,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_fields, choice, exact_number, flag, positive_number, shown, text
 from ..errors import ProblemError
 from ..geometry.polygons import convex_polygon
 from ..solvers.rows import Floats
-from .checks import check_fields, choice, exact_number, flag, positive_number, shown, text
 
 MASS_MODELS = ("uniform", "corners")
 SHAPES = {"rectangle": ("x", "y", "width", "height", "angle"), "polygon": ("corners",)}  # with their fields
+MOST_BRICKS = 100_000  # per tower; making more would take minutes
 Point = tuple[Fraction, Fraction]
+
+
+def bricks_in_all(field: str, value: Any, number: int) -> None:
+    """Rejects towers of too many bricks; `field` is the argument responsible for the number."""
+    if number > MOST_BRICKS:
+        raise ProblemError(field, shown(value), f"at most {MOST_BRICKS:,} bricks in all")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +68,13 @@ class Brick:
         cx, cy = exact_number(f"{where}.x", x), exact_number(f"{where}.y", y)
         w, h = (positive_number(f"{where}.{key}", value) for key, value in (("width", width), ("height", height)))
         turn = float(exact_number(f"{where}.angle", angle))
-        half: tuple[Point, ...] = ((-w / 2, -h / 2), (w / 2, -h / 2), (w / 2, h / 2), (-w / 2, h / 2))
+        a, b = w / 2, h / 2
+        left, right, low, high = cx - a, cx + a, cy - b, cy + b
+        corners: tuple[Point, ...] = ((left, low), (right, low), (right, high), (left, high))
         if turn:
             c, s = Fraction(math.cos(turn)), Fraction(math.sin(turn))
-            half = tuple((c * a - s * b, s * a + c * b) for a, b in half)
-        corners = tuple((cx + a, cy + b) for a, b in half)
+            half = ((-a, -b), (a, -b), (a, b), (-a, b))
+            corners = tuple((cx + (c * p - s * q), cy + (s * p + c * q)) for p, q in half)
         size = (float(w), float(h), turn)
         return cls(corners, *_common(where, density, fixed, name), size)
 

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..build import build
+from ..checks import array, count, file_path, flag, shown
 from ..errors import ProblemError
 from ..kernels import prepare
-from ..scene.checks import array
 from ..scene.symmetry import mirror
 from ..scenes.bricks import bricks_scene
 from ..settings import MOST_STEPS, CollapseSettings, Settings, keywords_of
 from ..simulation import Progress, Tell, run_engine
 from ..solvers.rows import Floats
-from .checks import count, file_path, flag, shown
 from .engine import STEPPER, TowerEngine
 from .loop import LoopOptions, loop_options
 from .symmetry import mirror_of

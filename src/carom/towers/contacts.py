@@ -64,23 +64,46 @@ class Touching(NamedTuple):
 
 def pair_contacts(first: Floats, second: Floats, tolerance: float) -> Pair:
     """Contacts of two convex polygons with counterclockwise corners; lengths up to `tolerance` count as zero."""
+    return _pairs_contacts(first[None], second[None], tolerance)[0]
+
+
+def _pairs_contacts(first: Floats, second: Floats, tolerance: float) -> list[Pair]:
+    """`pair_contacts` of pairs of polygons (p, a, 2) and (p, b, 2)."""
     gaps = (_gaps(first, second), _gaps(second, first))
-    separation = max(float(g.min(axis=1).max()) for g in gaps)
-    if abs(separation) > tolerance:
-        return Pair(separation, [])
-    found: list[tuple[int, int, bool]] = []
-    seen: list[Floats] = []
-    for (polygon, other), gap, mine in (((first, second), gaps[0], True), ((second, first), gaps[1], False)):
-        for edge in np.flatnonzero(gap.min(axis=1) >= -tolerance):
-            for vertex in np.flatnonzero(np.abs(gap[edge]) <= tolerance):
-                point = other[vertex]
-                if not _holds(polygon, int(edge), other, int(vertex), tolerance):
-                    continue
-                if any(np.abs(point - p).max() <= 2.0 * tolerance for p in seen):
-                    continue  # the same point from the other side: two corners of faces that lie on each other
-                seen.append(point)
-                found.append((int(vertex), int(edge), mine))
-    return Pair(separation, found) if found else _corner_pair(first, second, gaps, separation, tolerance)
+    separation = np.maximum(*(gap.min(axis=2).max(axis=1) for gap in gaps))
+    close = np.abs(separation) <= tolerance
+    found: list[list[Touch]] = [[] for _ in first]
+    seen: list[list[tuple[float, float]]] = [[] for _ in first]
+    for polygon, other, gap, mine in ((first, second, gaps[0], True), (second, first, gaps[1], False)):
+        on_line = (gap.min(axis=2) >= -tolerance)[:, :, None] & (np.abs(gap) <= tolerance) & close[:, None, None]
+        which, edge, vertex = np.nonzero(on_line)
+        inside, outside = _places(polygon, other, (which, edge, vertex), tolerance)
+        points = other[which, vertex].tolist()
+        for k, e, v, (x, y), sure, off in zip(*(n.tolist() for n in (which, edge, vertex)), points, inside, outside):
+            if off or not (sure or _holds(polygon[k], e, other[k], v, tolerance)):
+                continue
+            if any(max(abs(x - p), abs(y - q)) <= 2.0 * tolerance for p, q in seen[k]):
+                continue  # the same point from the other side: two corners of faces that lie on each other
+            seen[k].append((x, y))
+            found[k].append((v, e, mine))
+    out = [Pair(apart, contacts) for apart, contacts in zip(separation.tolist(), found)]
+    for k in np.flatnonzero(close):
+        if not found[k]:
+            out[k] = _corner_pair(first[k], second[k], (gaps[0][k], gaps[1][k]), out[k].separation, tolerance)
+    return out
+
+
+def _places(
+    polygon: Floats, other: Floats, where: tuple[Ints, Ints, Ints], tolerance: float
+) -> tuple[list[bool], list[bool]]:
+    """Whether corners of the other polygons lie inside an edge, and whether beyond its ends; neither is at an end."""
+    which, edge, vertex = where
+    start = polygon[which, edge]
+    along = polygon[which, (edge + 1) % polygon.shape[1]] - start
+    length = np.hypot(*along.T)
+    place = ((other[which, vertex] - start) * along).sum(axis=1) / length
+    inside = (END * length + tolerance < place) & (place < length - END * length - tolerance)
+    return inside.tolist(), ((place < -tolerance) | (place > length + tolerance)).tolist()
 
 
 def _corner_pair(
@@ -113,23 +136,19 @@ def _cross(a: Floats, b: Floats) -> float:
 
 
 def _gaps(polygon: Floats, other: Floats) -> Floats:
-    """(edges, vertices) signed distance of the other polygon's corners from the line of each edge, positive outside."""
-    along = np.roll(polygon, -1, axis=0) - polygon
-    outward = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.hypot(*along.T)[:, None]
-    return np.einsum("ed,evd->ev", outward, other[None, :, :] - polygon[:, None, :])
+    """(pairs, edges, vertices) signed distance of the other's corners from the line of each edge, positive outside."""
+    along = np.roll(polygon, -1, axis=1) - polygon
+    outward = np.stack([along[..., 1], -along[..., 0]], axis=-1) / np.hypot(along[..., 0], along[..., 1])[..., None]
+    return np.einsum("ped,pevd->pev", outward, other[:, None, :, :] - polygon[:, :, None, :])
 
 
 def _holds(polygon: Floats, edge: int, other: Floats, vertex: int, tolerance: float) -> bool:
-    """Whether the corner lies inside the edge, or at its end with a face along the edge."""
+    """Whether a corner near the end of an edge has a face along it."""
     start, end = polygon[edge], polygon[(edge + 1) % len(polygon)]
     along = end - start
     length = float(np.hypot(*along))
     along = along / length
     place = float((other[vertex] - start) @ along)
-    if place < -tolerance or place > length + tolerance:
-        return False
-    if END * length + tolerance < place < length - END * length - tolerance:
-        return True
     for neighbor in (vertex - 1, (vertex + 1) % len(other)):
         other_end = other[neighbor] - start
         off = abs(float(along[0] * other_end[1] - along[1] * other_end[0]))
@@ -145,13 +164,12 @@ def near_pairs(corners: list[Floats], margin: float) -> list[tuple[int, int]]:
     low = np.array([c.min(axis=0) for c in corners]) - 0.5 * margin
     high = np.array([c.max(axis=0) for c in corners]) + 0.5 * margin
     order = np.argsort(low[:, 0], kind="stable")
-    found = []
-    for p, i in enumerate(order):
-        for j in order[p + 1 :]:
-            if low[j, 0] > high[i, 0]:
-                break
-            if low[j, 1] <= high[i, 1] and low[i, 1] <= high[j, 1]:
-                found.append((int(min(i, j)), int(max(i, j))))
+    low, high = low[order], high[order]
+    last, found = np.searchsorted(low[:, 0], high[:, 0], side="right"), []
+    for p in range(len(order)):
+        near = (low[p + 1 : last[p], 1] <= high[p, 1]) & (low[p, 1] <= high[p + 1 : last[p], 1])
+        i = int(order[p])
+        found += [(min(i, j), max(i, j)) for j in order[p + 1 : last[p]][near].tolist()]
     return sorted(found)
 
 
@@ -163,13 +181,25 @@ def find_contacts(corners: list[Floats], pairs: list[tuple[int, int]], tolerance
     for i, polygon in enumerate(corners):
         deepest = max(deepest, -float(polygon[:, 1].min()))
         rows += [(i, int(v), GROUND, 0) for v in np.flatnonzero(polygon[:, 1] <= tolerance)]
-    for i, j in pairs:
-        pair = pair_contacts(corners[i], corners[j], tolerance)
+    for (i, j), pair in zip(pairs, _all_pairs(corners, pairs, tolerance)):
         deepest = max(deepest, -pair.separation)
         rows += [_row_of(i, j, touch) for touch in pair.contacts]
         if pair.corner is not None:
             meeting.append((_row_of(i, j, pair.corner[0]), _row_of(i, j, pair.corner[1])))
     return Touching(contacts_of(corners, rows), meeting, deepest)
+
+
+def _all_pairs(corners: list[Floats], pairs: list[tuple[int, int]], tolerance: float) -> list[Pair]:
+    """`pair_contacts` of all pairs, those with the same numbers of corners together."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for k, (i, j) in enumerate(pairs):
+        alike.setdefault((len(corners[i]), len(corners[j])), []).append(k)
+    out: list[Pair] = [Pair(0.0, [])] * len(pairs)
+    for chosen in alike.values():
+        first, second = (np.array([corners[pairs[k][side]] for k in chosen]) for side in (0, 1))
+        for k, pair in zip(chosen, _pairs_contacts(first, second, tolerance)):
+            out[k] = pair
+    return out
 
 
 def _row_of(i: int, j: int, touch: Touch) -> Row:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import choice, file_path, flag, scalar, shown
 from ..errors import ProblemError
-from ..scene.checks import scalar
 from ..solvers.rows import Floats, Ints
-from .checks import choice, file_path, flag, shown
 from .contacts import GROUND
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from ..checks import check_fields
 from ..errors import ProblemError
 from ..geometry.polygons import polygon_moments
 from ..kernels import prepare
@@ -19,7 +20,6 @@ from ..settings import CollapseSettings, Settings
 from ..solvers.rows import Floats
 from ..stepping.report import ContactImpulses, Stretch, totals_2d
 from ..world import State, World
-from .checks import check_fields
 from .files import parse, tower_to_toml
 from .loop import CHOICES, Loop, LoopOptions, StepReport, loop_options
 from .reduced import Complexes

@@ -23,12 +23,12 @@ from typing import Any
 
 import tomli_w
 
+from ..checks import check_fields, exact_number, file_path, flag
 from ..errors import ProblemError
 from ..files import atomic_path
 from ..scene.file.text import line_of, read
 from ..scene.file.text import parse as parse_text
 from .bricks import Brick, Pin, brick_of
-from .checks import check_fields, exact_number, file_path, flag
 from .contacts import GROUND
 from .named import MAKERS
 from .tower import Tower

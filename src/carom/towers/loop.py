@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import choice, count, flag, positive_number
 from ..errors import ProblemError
 from ..settings import FLAG, CollapseSettings, settings_of
 from ..solvers.rows import Floats, Ints
-from .checks import choice, count, flag, positive_number
 from .contacts import contact_table
 from .framework import BRACINGS, FrameworkCoordinates
 from .initial_collapse import COORDINATES

@@ -15,10 +15,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from ..checks import exact_number, shown
 from ..errors import ProblemError
 from ..solvers.rows import Floats
 from .balance import TIGHT, System, decide, most_work
-from .checks import exact_number, shown
 from .contacts import CONTACT_TOLERANCE, GROUND, weights
 from .stability import Stability, fastest_corner, stability, tower_system
 

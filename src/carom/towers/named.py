@@ -13,9 +13,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ..checks import choice, count, exact_number, positive_number, shown
 from ..errors import ProblemError
-from .bricks import Brick, Pin
-from .checks import bricks_in_all, choice, count, exact_number, positive_number, shown
+from .bricks import Brick, Pin, bricks_in_all
 from .tower import Tower
 
 BONDS = ("running", "stacked", "shifted")

@@ -7,6 +7,9 @@ Up to ALL_UP_TO bricks, every distribution of the bricks among levels is tried, 
 overhangs, from several random starts. Beyond that, each of the best stacks is extended by one brick in every possible
 position: at either end of a level, or as a new level. A brick inserted at the bottom of a stack that stands on a single
 brick, shifted out by 1 / 2n, always works, so a larger stack has a larger overhang than the one that it comes from.
+
+From LOADED_FROM bricks on, most bricks are counterweights, and the search goes by way of loaded stacks
+(`overhang_loads.py`). The stack of BASE bricks on more bricks is then what an early end of the search returns.
 """
 
 from __future__ import annotations
@@ -26,18 +29,22 @@ import numpy
 import numpy as np
 import scipy
 
+from ..checks import count, scalar, shown
 from ..errors import ProblemError
-from ..scene.checks import scalar
 from ..solvers.rows import Floats
 from .bricks import Brick
-from .checks import count, shown
 from .named import size_of
+from .overhang_loads import LoadedSearch
 from .overhang_model import FEASIBLE, Balance, Structure, climb, merit, polish, with_forces
 from .overhang_proof import HALF, ExactRows, StackProof, balance, proved
+from .overhang_stacks import NEAR_PAIR, Found, Start, bottomed, everything, grown
 from .tower import Tower
 
 Progress = Callable[[int, int, float], None]  # steps done, steps in all, best overhang so far
 
+LOADED_FROM = 12  # bricks from which on loaded stacks are searched
+BASE = 8  # bricks of the stack that is returned, on more bricks, if no loaded one is completed
+FIRST_LOADED_WIDTH, LOADED_WIDTH = 2, 6  # number of cores of each weight that are extended; the first pass is short
 WIDTH = 6  # number of stacks of each size that are extended
 FIRST_WIDTH = 2  # the same in the first pass of a search with a time limit; each later pass has twice as many
 MOST_BRICKS = 100
@@ -45,9 +52,7 @@ MOST_SEED = 2**63 - 1
 TABLE_LENGTH = 3  # in brick lengths, in addition to the part under the stack
 STEPS = 1000  # number of progress steps
 ALL_UP_TO = 5  # bricks up to which all structures are tried
-STARTS = 4  # random starts for each structure, while all structures are tried
 CLIMBS = 8  # linear programs before SLSQP, if SLSQP alone fails
-NEAR_PAIR = 0.15  # in brick lengths: pairs further apart carry no force during an ascent
 SAME_OVERHANG = 1e-6  # in brick lengths: closer overhangs are equal, and only the counterweights differ
 TRIED = 0.75  # part of the extended stacks that is optimized, the best ones; with 0.5, 20 bricks have less overhang
 WORK = 2.5  # exponent of the growth of the time with the size
@@ -88,7 +93,8 @@ def largest_overhang(
     (n, seed), (width, height), limit = _checked(n, seed, progress), size_of(brick), _limit(seconds)
     best = _harmonic(n)
     evaluations, history, interrupted = 0, dict[int, float](), False
-    for search in _passes(n, limit, seed, progress):
+    searches = _passes if n < LOADED_FROM else _loaded_passes
+    for search in searches(n, limit, seed, progress):
         with one_blas_thread():
             best = _furthest(search.run(), best)
         evaluations += search.evaluations
@@ -113,6 +119,35 @@ def _passes(n: int, limit: float | None, seed: int, progress: Progress | None) -
     while width == FIRST_WIDTH or monotonic() < began + limit:
         yield Search(n, width, seed, began + limit, tell)
         width *= 2
+
+
+def _loaded_passes(
+    n: int, limit: float | None, seed: int, progress: Progress | None
+) -> Iterator[Search | LoadedSearch]:
+    """A base, a short pass and a long one; with a limit, passes of twice the width until the time has elapsed."""
+    began, widths = monotonic(), [0, FIRST_LOADED_WIDTH, LOADED_WIDTH]
+    deadline = float("inf") if limit is None else began + limit
+    reached = [0.0]  # the largest overhang so far
+    for k in itertools.count():
+        if k >= len(widths):
+            if limit is None:
+                return
+            widths.append(2 * widths[-1])
+        if k and monotonic() >= deadline:
+            return
+
+        def tell(part: float, _: float = 0.0, k: int = k) -> None:
+            if progress is not None:
+                done = (k + part) / len(widths) if limit is None else (monotonic() - began) / limit
+                progress(min(int(STEPS * done), STEPS - 1), STEPS, reached[0])
+
+        search = (
+            LoadedSearch(n, widths[k], seed, deadline, tell)
+            if k
+            else Search(BASE, FIRST_WIDTH, seed, deadline, tell, n)
+        )
+        yield search
+        reached[0] = max([reached[0], *(overhang for _, overhang in search.history)])
 
 
 def _stepwise(progress: Progress, done: Callable[[float], float]) -> Callable[[float, float], None]:
@@ -169,23 +204,7 @@ def _limit(seconds: Any) -> float | None:
     return None if seconds is None else scalar("seconds", seconds, 0.0, above=True)
 
 
-Rows = list[list[float]]  # left ends of the bricks of each level
-Start = tuple[Structure, Floats]
 SearchProgress = Callable[[float, float], None]  # part done, best overhang
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A stack: left ends x of its bricks, in brick lengths."""
-
-    structure: Structure
-    x: Floats
-    overhang: float
-
-    @property
-    def rows(self) -> Rows:
-        """Left ends of the bricks of each level."""
-        return [[float(self.x[b]) for b in level] for level in self.structure.levels]
 
 
 class Attempt(NamedTuple):
@@ -206,6 +225,7 @@ class Search:
     seed: int = 0
     deadline: float = float("inf")  # of time.monotonic; without time left, bricks are added at the bottom
     progress: SearchProgress | None = None
+    target: int = 0  # bricks are added at the bottom up to this number
     evaluations: int = 0
     history: list[tuple[int, float]] = field(default_factory=list)  # (size, largest overhang)
     interrupted: bool = False  # by Ctrl-C
@@ -224,8 +244,8 @@ class Search:
                 self.history.append((size, found[0].overhang))
         except KeyboardInterrupt:
             self.interrupted = True
-            for _ in range(size, self.bricks):
-                found = [bottomed(stack) for stack in found]
+        for _ in range(size, max(self.bricks, self.target)):
+            found = [bottomed(stack) for stack in found]
         return found
 
     def _best(self, size: int, starts: list[Start]) -> list[Found]:
@@ -285,63 +305,6 @@ def _choice(stacks: Iterable[Found], width: int) -> list[Found]:
         if alike < most and len(chosen) < width:
             chosen.append(stack)
     return chosen
-
-
-def everything(size: int, rng: np.random.Generator) -> list[Start]:
-    """All distributions of `size` bricks among levels, all goals, random positions."""
-    starts = []
-    for cuts in itertools.product((False, True), repeat=size - 1):
-        ends = [0, *(k + 1 for k, cut in enumerate(cuts) if cut), size]
-        counts = tuple(b - a for a, b in itertools.pairwise(ends))
-        for goal in range(len(counts)):
-            structure = Structure(counts, goal)
-            starts += [(structure, _leaning(structure, rng)) for _ in range(STARTS)]
-    return starts
-
-
-def _leaning(structure: Structure, rng: np.random.Generator) -> Floats:
-    """Levels that lean out increasingly, with gaps between the bricks."""
-    x = np.zeros(structure.bricks)
-    for height, level in enumerate(structure.levels):
-        right = rng.uniform(-0.2, 0.6) + 0.1 * height
-        for brick in reversed(level):
-            x[brick] = right - 1.0
-            right = x[brick] - rng.uniform(0.0, 0.3)
-    return x
-
-
-def grown(stack: Found) -> Iterator[Start]:
-    """Stacks with one more brick, with the same brick as goal and with the one a level higher."""
-    for rows, goal in _with_one_more(stack.rows, stack.structure):
-        for level in range(goal, min(goal + 2, len(rows))):
-            yield Structure(tuple(len(row) for row in rows), level), _joined(rows)
-
-
-def _with_one_more(rows: Rows, structure: Structure) -> Iterator[tuple[Rows, int]]:
-    """Rows and goal of all stacks with one more brick."""
-    goal = structure.goal
-    yield _bottomed(rows), goal + 1
-    for h, row in enumerate(rows):
-        yield [*rows[:h], [row[0] - 1.0, *row], *rows[h + 1 :]], goal
-        if h != goal:
-            yield [*rows[:h], [*row, row[-1] + 1.0], *rows[h + 1 :]], goal
-        for x in dict.fromkeys((row[0], row[-1])):
-            yield [*rows[: h + 1], [x], *rows[h + 1 :]], goal + (h < goal)
-
-
-def bottomed(stack: Found) -> Found:
-    """The stack on one more brick, as in the harmonic stack."""
-    rows, goal = _bottomed(stack.rows), stack.structure.goal + 1
-    return Found(Structure(tuple(len(row) for row in rows), goal), _joined(rows), rows[goal][-1] + 1.0)
-
-
-def _bottomed(rows: Rows) -> Rows:
-    out = 0.5 / (sum(len(row) for row in rows) + 1)
-    return [[out - 1.0], *([x + out for x in row] for row in rows)]
-
-
-def _joined(rows: Rows) -> Floats:
-    return np.array([x for row in rows for x in row])
 
 
 PREFIXES = ("scipy_openblas", "openblas")

@@ -19,7 +19,7 @@ it contains a sqrt(2)). Sequential quadratic programming converges from there; i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -31,6 +31,7 @@ from scipy.optimize import linprog, minimize
 from ..solvers.rows import Floats
 
 TABLE = -1  # the number of the table where bricks are numbered
+LOAD = -2  # the number of a load as the upper part of a pair
 PENALTY = 3.0  # in brick lengths of overhang per unit of violation
 FEASIBLE = 1e-7  # largest violation of a feasible stack; results are proved in fractions later
 FIRST_REACH, LAST_REACH, MOST_REACH = 0.1, 1e-5, 0.5  # in brick lengths: radius of the trust region
@@ -74,16 +75,23 @@ class Balance:
 
     `balance @ z == load`, `apart @ z >= spaces`, and `within(z) >= 0`: sign (M - F (x_k + end)), one row for each end
     of each of the two bricks of a pair. Omitted pairs carry no force. With a `grip` all pairs overlap by at least that.
+
+    `loads`: total weight of point loads, which the solution distributes. One may lie on the first brick of each level,
+    left of the level above, and one on each brick of the highest level. They are pairs (LOAD, brick).
     """
 
-    def __init__(self, structure: Structure, pairs: Sequence[tuple[int, int]], grip: float = 0.0) -> None:
-        self.structure, self.who = structure, tuple(pairs)
+    def __init__(
+        self, structure: Structure, pairs: Sequence[tuple[int, int]], grip: float = 0.0, loads: float = 0.0
+    ) -> None:
+        self.structure, self.loads = structure, loads
+        self.who = (*pairs, *((LOAD, brick) for brick in _loaded(structure) if loads > 0.0))
         self.bricks, self.pairs = structure.bricks, len(self.who)
         self.size = self.bricks + 2 * self.pairs
         self.goal = structure.goal_brick
         self.balance, self.load = self._balance()
         self.apart, self.spaces = self._apart(grip)
-        rows = [row for p, pair in enumerate(self.who) for row in _ends(p, *pair)]
+        above = {low[0]: high[0] for low, high in pairwise(structure.levels)}
+        rows = [row for p, pair in enumerate(self.who) for row in _ends(p, *pair, above)]
         self.pair, self.brick = (np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1))
         self.end, self.sign = (np.array([row[k] for row in rows], dtype=float) for k in (2, 3))
         self.rows = len(rows)
@@ -120,32 +128,46 @@ class Balance:
 
     def _balance(self) -> tuple[Floats, Floats]:
         n, m = self.bricks, self.pairs
-        out = np.zeros((2 * n, self.size))
+        out = np.zeros((2 * n + (self.loads > 0.0), self.size))
         for p, (upper, lower) in enumerate(self.who):
             for brick, sign in ((upper, 1.0), (lower, -1.0)):
-                if brick != TABLE:
+                if brick >= 0:
                     out[brick, n + p] = out[n + brick, n + m + p] = sign
+            if upper == LOAD:
+                out[2 * n, n + p] = 1.0
         for brick in range(n):
             out[n + brick, brick] = -1.0
-        return out, np.repeat([1.0, 0.5], n)
+        weights = np.repeat([1.0, 0.5], n)
+        return out, np.append(weights, self.loads) if self.loads > 0.0 else weights
 
     def _apart(self, grip: float) -> tuple[Floats, Floats]:
         """x_b - x_a >= space: 1 for neighbors in a level, grip - 1 both ways for a pair that overlaps by the grip."""
         rules = [(a, b, 1.0) for level in self.structure.levels for a, b in pairwise(level)]
         if grip > 0.0:
-            rules += [(a, b, grip - 1.0) for pair in self.who if TABLE not in pair for a, b in (pair, pair[::-1])]
+            rules += [(a, b, grip - 1.0) for pair in self.who if min(pair) >= 0 for a, b in (pair, pair[::-1])]
         out = np.zeros((len(rules), self.size))
         for row, (a, b, _) in enumerate(rules):
             out[row, a], out[row, b] = -1.0, 1.0
         return out, np.array([space for _, _, space in rules])
 
 
-def _ends(pair: int, upper: int, lower: int) -> list[tuple[int, int, float, float]]:
-    """(pair, brick, end, sign) of the inequalities of a pair; the table has only a right end."""
-    above = [(pair, upper, 0.0, 1.0), (pair, upper, 1.0, -1.0)]
+def _loaded(structure: Structure) -> list[int]:
+    """The bricks on which a load may lie."""
+    return [*(level[0] for level in structure.levels[:-1]), *structure.levels[-1]]
+
+
+def _ends(pair: int, upper: int, lower: int, above: Mapping[int, int]) -> list[tuple[int, int, float, float]]:
+    """(pair, brick, end, sign) of the inequalities of a pair; the table has only a right end.
+
+    `above`: of the first brick of each level the first one of the next level, which limits a load to the right.
+    """
+    if upper == LOAD:
+        on = [(pair, lower, 0.0, 1.0), (pair, lower, 1.0, -1.0)]
+        return [*on, (pair, above[lower], 0.0, -1.0)] if lower in above else on
+    high = [(pair, upper, 0.0, 1.0), (pair, upper, 1.0, -1.0)]
     if lower == TABLE:
-        return [*above, (pair, TABLE, 0.0, -1.0)]
-    return [*above, (pair, lower, 0.0, 1.0), (pair, lower, 1.0, -1.0)]
+        return [*high, (pair, TABLE, 0.0, -1.0)]
+    return [*high, (pair, lower, 0.0, 1.0), (pair, lower, 1.0, -1.0)]
 
 
 class Ascent(NamedTuple):
@@ -195,23 +217,34 @@ def climb(problem: Balance, z: Floats, most: int, reach: float = FIRST_REACH) ->
 
 
 def polish(problem: Balance, z: Floats) -> Ascent:
-    """Solves the problem by SLSQP."""
+    """Solves the problem by SLSQP, with forces and moments in units of the whole weight.
+
+    In weights of a brick the forces at the bottom are as large as their number, positions are about 1, and SLSQP takes
+    three to five times as many steps; most stacks of 20 bricks then do not converge within MOST_STEPS.
+    """
+    n, m, weight = problem.bricks, problem.pairs, problem.bricks + problem.loads
+    units = np.repeat([1.0, weight], [n, 2 * m])
+    start = z / units
     down = np.zeros(problem.size)
     down[problem.goal] = -1.0
-    balance, apart = problem.balance, problem.apart
+    balance, load, apart = problem.balance * units / weight, problem.load / weight, problem.apart * units
     rules = [
-        {"type": "eq", "fun": lambda v: balance @ v - problem.load, "jac": lambda v: balance},
-        {"type": "ineq", "fun": problem.within, "jac": problem.jacobian},
+        {"type": "eq", "fun": lambda v: balance @ v - load, "jac": lambda v: balance},
+        {
+            "type": "ineq",
+            "fun": lambda v: problem.within(v * units) / weight,
+            "jac": lambda v: problem.jacobian(v * units) * (units / weight),
+        },
     ]
     if len(apart):
         rules.append({"type": "ineq", "fun": lambda v: apart @ v - problem.spaces, "jac": lambda v: apart})
-    n, m = problem.bricks, problem.pairs
     bounds = [(None, None)] * n + [(0.0, None)] * m + [(None, None)] * m
     options = {"maxiter": MOST_STEPS, "ftol": 1e-11}
     found = minimize(
-        lambda v: -v[problem.goal], z, jac=lambda v: down, bounds=bounds, constraints=rules, options=options
+        lambda v: -v[problem.goal], start, jac=lambda v: down, bounds=bounds, constraints=rules, options=options
     )
-    return Ascent(found.x, float(found.x[problem.goal] + 1.0), problem.broken(found.x), int(found.nit))
+    end = found.x * units
+    return Ascent(end, float(end[problem.goal] + 1.0), problem.broken(end), int(found.nit))
 
 
 def merit(problem: Balance, z: Floats) -> float:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import choice, exact_number, flag, shown, text, whole
 from ..errors import ProblemError
 from ..shown import Shown, counted
 from ..solvers.rows import Floats, Ints
-from .bricks import Brick, Pin, brick_of, check_mass_model
-from .checks import bricks_in_all, choice, exact_number, flag, shown, text, whole
+from .bricks import Brick, Pin, brick_of, bricks_in_all, check_mass_model
 from .contacts import CONTACT_TOLERANCE, GROUND, Touching, TowerContacts, find_contacts, near_pairs, pair_contacts
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ..hdf5.journal import in_use
 from ..hdf5.slots import current
 from ..scene.model import Scene
 from ..settings import Settings
-from ..shown import NOTEBOOK, Shown
+from ..shown import NOTEBOOK, Shown, counted
 from ..stepping.report import ANGULAR_MOMENTUM, MOMENTUM, ContactImpulses
 from ..world import State, World
 from . import checkpoint
@@ -397,7 +397,7 @@ class Trajectory(Shown):
         s = self.settings
         done = "finished" if self.finished else f"stopped at step {self.last.step:,} of {s.steps:,}"
         time = f"t = {self.time[0]:g} .. {self.time[-1]:g}"
-        bodies = f"{self.count:,} {'body' if self.count == 1 else 'bodies'}"
+        bodies = counted(self.count, "body", "bodies")
         return f"<Trajectory {self.name}: law {s.law}, {bodies}, {len(self):,} frames, {time}, {done}>"
 
     def _attribute(self, name: str) -> Any:

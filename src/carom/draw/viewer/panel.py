@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...shown import counted
 from ...trajectory import Trajectory
 from ..colors import QUANTITIES, Legend, usual_quantity
 from . import tone
@@ -216,7 +217,7 @@ def heading(runs: Sequence[Trajectory]) -> str:
     for run in runs:
         s = run.settings
         facts = [f"law <b>{escape(s.law)}</b>", escape(s.stepper.replace("_", " "))]
-        facts += [f"{run.count:,} {'body' if run.count == 1 else 'bodies'}", f"{len(run):,} frames"]
+        facts += [counted(run.count, "body", "bodies"), f"{len(run):,} frames"]
         name = escape(run.name.replace("_", " "))
         if name != told:
             parts.append(f'<div style="font-size:16px;font-weight:650;line-height:1.3">{name}</div>')

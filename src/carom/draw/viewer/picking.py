@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import ProblemError
 from ...geometry import rotations
+from ...shown import counted
 from ...solvers.rows import Floats, Ints
 from ...trajectory import Trajectory
 from ..colors import TOUCHING, speed
@@ -67,7 +68,7 @@ def facts_of(run: Trajectory, frame: int, body: int) -> list[str]:
         return [*out, "no contacts"]
     names = [f"body {k}" if k >= 0 else f"boundary {-1 - k}" for k in np.unique(partners)[::-1].tolist()]
     more = [f"{len(names) - LISTED} more"] if len(names) > LISTED else []
-    count = f"{len(partners)} contact{'s' if len(partners) > 1 else ''}"
+    count = counted(len(partners), "contact")
     return [*out, f"{count} with {', '.join(names[:LISTED] + more)}"]
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import kernel
+from ...kernels import kernel, lean
 from ..rows import LOOSE_SUMS, Floats, Ints
 from .ordering import factor_columns, minimum_degree, neighbors, renumbered
 
@@ -37,6 +37,8 @@ class Matrix(NamedTuple):
     diagonal: Floats  # (n, d, d)
     low: Floats  # (blocks, d, d)
     up: Floats
+    scratch: Floats
+    slot: Ints  # (n,) scratch
 
 
 @kernel
@@ -93,26 +95,32 @@ def multiplications(axes, pattern):
 
 
 @kernel(inline="always")
-def matrix_room(axes, pattern):
-    """Memory for a matrix of the given pattern."""
-    n, blocks, d = len(pattern.place), len(pattern.col_row), len(axes)
+def matrix_room(axes, rows, pattern):
+    """Memory for a matrix of the given pattern, of contacts with as many rows as `rows` has items."""
+    n, blocks, d, r, slot = len(pattern.place), len(pattern.col_row), len(axes), len(rows), np.empty(0, np.int64)
     if d == 1:
-        return Matrix(np.empty((0, 1, 1)), np.empty((1, n, n)), np.empty((0, 1, 1)))
-    return Matrix(np.empty((n, d, d)), np.empty((blocks, d, d)), np.empty((blocks, d, d)))
+        none = np.empty((0, 1, 1))
+        return Matrix(none, np.empty((1, n, n)), none, np.empty((r + 1, n)), slot)
+    slot, scratch = np.empty(n, np.int64), np.empty((max(r, d), 2 * d))
+    return Matrix(np.empty((n, d, d)), np.empty((blocks, d, d)), np.empty((blocks, d, d)), scratch, slot)
 
 
-@kernel
+@lean
 def assemble(axes, rows, pattern, contacts, val, q, matrix):
     """`I + G^T q G`, q (k, r, r), for the rows `val[contacts]` (k, w, r, d)."""
     d, r, n, body = len(axes), len(rows), len(pattern.place), pattern.body
     if d == 1:
-        _assemble_dense(rows, body, contacts, val, q, matrix.low[0])
+        _assemble_dense(rows, body, contacts, val, q, matrix.low[0], matrix.scratch)
         return
-    matrix.low[:], matrix.up[:], matrix.diagonal[:] = 0.0, 0.0, 0.0
+    for a in range(len(matrix.low)):
+        for s in range(d):
+            for c in range(d):
+                matrix.low[a, s, c] = matrix.up[a, s, c] = 0.0
     for b in range(n):
-        for c in range(d):
-            matrix.diagonal[b, c, c] = 1.0
-    part = np.empty((r, d))
+        for s in range(d):
+            for c in range(d):
+                matrix.diagonal[b, s, c] = 1.0 if s == c else 0.0
+    part = matrix.scratch
     for p in range(len(q)):
         steep, row = 0.0, val[contacts[p]]
         for s in range(r):
@@ -149,16 +157,14 @@ def _add(axes, rows, out, left, part):
             out[a, c] = total
 
 
-@kernel
+@lean
 def eliminate(axes, pattern, matrix):
     """Factors in place: inverses of the pivots, `L` with unit pivots below them, `U` above them."""
     n, d = len(matrix.diagonal), len(axes)
     if d == 1:
         _eliminate_dense(matrix.low[0])
         return
-    slot = np.empty(n, np.int64)
-    scratch = np.empty((d, 2 * d))
-    low, up = matrix.low, matrix.up
+    low, up, scratch, slot = matrix.low, matrix.up, matrix.scratch, matrix.slot
     for j in range(n):
         _invert(axes, matrix.diagonal[j], scratch)
         first, last = pattern.col_ptr[j], pattern.col_ptr[j + 1]
@@ -228,7 +234,7 @@ def _invert(axes, a, work):
             a[i, c] = work[i, d + c]
 
 
-@kernel
+@lean
 def solve_eliminated(axes, pattern, matrix, right, x):
     """Solves for `right` (n, d), in the order of bodies, in place of x; `right` is overwritten."""
     n, order = len(matrix.diagonal), pattern.order
@@ -257,11 +263,14 @@ def solve_eliminated(axes, pattern, matrix, right, x):
 # ---- one component per block: a dense matrix
 
 
-@kernel(fastmath=LOOSE_SUMS)
-def _assemble_dense(rows, body, contacts, val, q, out):
+@lean(fastmath=LOOSE_SUMS)
+def _assemble_dense(rows, body, contacts, val, q, out, scratch):
     """Writes `I + G^T q G` (n, n)."""
     n, r = len(out), len(rows)
-    dense, part = np.zeros((r, n)), np.empty(n)
+    dense, part = scratch[:r], scratch[r]
+    for s in range(r):
+        for i in range(n):
+            dense[s, i] = 0.0
     for i in range(n):
         for j in range(n):
             out[i, j] = 1.0 if i == j else 0.0
@@ -272,7 +281,8 @@ def _assemble_dense(rows, body, contacts, val, q, out):
                     dense[s, body[p, j]] = val[contacts[p], j, s, 0]
         for s in range(r):
             acts = False
-            part[:] = 0.0
+            for c in range(n):
+                part[c] = 0.0
             for e in range(r):
                 if q[p, s, e] != 0.0:
                     acts = True
@@ -288,7 +298,7 @@ def _assemble_dense(rows, body, contacts, val, q, out):
                     dense[s, body[p, j]] = 0.0
 
 
-@kernel(fastmath=LOOSE_SUMS)
+@lean(fastmath=LOOSE_SUMS)
 def _eliminate_dense(a):
     """Factors in place: unit L below the diagonal, U on and above it."""
     n = len(a)
@@ -301,7 +311,7 @@ def _eliminate_dense(a):
                 a[i, c] -= factor * a[j, c]
 
 
-@kernel(fastmath=LOOSE_SUMS)
+@lean(fastmath=LOOSE_SUMS)
 def _solve_dense(a, right, x):
     """Solves for `right` (n, 1) in place of x; `right` is overwritten."""
     n = len(a)

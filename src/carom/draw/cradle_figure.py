@@ -8,9 +8,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 
-from ..draw.style import BLUE, GREEN, RED, save, sheet
+from ..analysis.cradles import ARRIVING, BALLS, Outcome, Row, arriving_speeds
 from ..laws import DESIDERATA
-from .demo import ARRIVING, BALLS, Outcome, Row, arriving_speeds
+from .style import BLUE, GREEN, RED, save, sheet
 
 # Color-blind readers can tell these apart; arrows and signs repeat each meaning.
 FORWARD, BACKWARD, STILL, RIGHT = BLUE, RED, "#C9CED6", GREEN

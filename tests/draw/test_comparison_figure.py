@@ -7,7 +7,7 @@ import pytest
 
 import carom
 from carom.analysis.comparison import Compared, measure
-from carom.cli.compare_figure import _title, instants
+from carom.draw.comparison_figure import _title, instants
 from carom.draw.figures import frame_of, outside
 from carom.scenes import SCENES
 

@@ -1,10 +1,10 @@
-"""Validation of arguments. Each function returns the value in its type or raises a ProblemError."""
+"""Checks of arguments: each function returns the value in its type, or raises a ProblemError that names the field."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -13,16 +13,51 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import ProblemError
+from .errors import ProblemError
 
 LARGEST_QUANTITY = Fraction(1e50)  # lengths, densities, gravity: density times length^4 must not overflow a double
 SMALLEST_QUANTITY = Fraction(1e-50)
 LARGEST_PRINTED = 10**60  # larger integers are not printed in messages
 MOST_DIGITS = 400  # largest decimal exponent in a text; larger ones would exhaust the memory
-MOST_BRICKS = 100_000  # per tower; making more would take minutes
 EXPONENT = re.compile(r"[eE]([-+]?[\d_]+)")
 NUMBER = 'a finite number (1, 0.5, Fraction(1, 6) or "1/6")'
+
+
+def array(field: str, value: Any, shape: tuple[int | None, ...], wanted: str) -> NDArray[np.float64]:
+    """A finite array of the given shape; None stands for any length."""
+    try:
+        text = np.asarray(value).dtype.kind in "SU"  # numpy reads numbers from text; the owner would keep the text
+        out = np.array(math.nan if text else value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProblemError(field, value, wanted) from None
+    except OverflowError:  # an integer beyond the range of float64; it may have too many digits to print
+        raise ProblemError(field, "a number beyond 1.8e308", wanted) from None
+    if text or value is None:  # numpy converts None to nan
+        raise ProblemError(field, repr(value) if text else value, wanted)
+    if out.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, out.shape)):
+        raise ProblemError(field, f"an array of shape {out.shape}" if out.ndim else value, wanted)
+    bad = np.argwhere(~np.isfinite(out))
+    if len(bad):
+        where = f"[{bad[0][0]}]" if out.ndim > 1 and len(out) > 1 else ""
+        raise ProblemError(field + where, float(out[tuple(bad[0])]), "finite numbers" if out.ndim else wanted)
+    return out
+
+
+def scalar(field: str, value: Any, low: float | None = None, high: float | None = None, above: bool = False) -> float:
+    """A finite number, from `low` (or above it) to `high`."""
+    if low is not None and above:
+        wanted = f"a finite number above {low:g}"
+    elif low is not None and high is not None:
+        wanted = f"a number from {low:g} to {high:g}"
+    else:
+        wanted = "a finite number" if low is None else f"a finite number from {low:g} up"
+    out = float(array(field, value, (), wanted))
+    low_ok = low is None or (out > low if above else out >= low)
+    if not low_ok or (high is not None and out > high):
+        raise ProblemError(field, value, wanted)
+    return out
 
 
 def exact_number(field: str, value: Any, limits: str = "a number from -1e50 to 1e50") -> Fraction:
@@ -60,12 +95,6 @@ def count(field: str, value: Any, most: int | None = None, least: int = 1) -> in
     return number
 
 
-def bricks_in_all(field: str, value: Any, number: int) -> None:
-    """Rejects towers of too many bricks; `field` is the argument responsible for the number."""
-    if number > MOST_BRICKS:
-        raise ProblemError(field, shown(value), f"at most {MOST_BRICKS:,} bricks in all")
-
-
 def flag(field: str, value: Any) -> bool:
     """A truth value."""
     if not isinstance(value, bool | np.bool_):
@@ -73,7 +102,7 @@ def flag(field: str, value: Any) -> bool:
     return bool(value)
 
 
-def choice(field: str, value: Any, known: Sequence[str]) -> str:
+def choice(field: str, value: Any, known: Collection[str]) -> str:
     """One of the strings in `known`."""
     if not isinstance(value, str) or value not in known:
         raise ProblemError.unknown(field, shown(value), known)

@@ -11,15 +11,15 @@ from matplotlib.axes import Axes
 from ..analysis.checks import BOUNDS, energy_rule
 from ..analysis.comparison import Compared
 from ..analysis.run_panels import thinned
-from ..draw.camera import Camera
-from ..draw.figures import OUTLIER, Angle, View, draw_state, extent_of, frame_of, outside, speed_scale, tallness
-from ..draw.framing import united
-from ..draw.run_figures import SMALLEST, color_bar, name_axes, split
-from ..draw.style import GRAY, TIME, WIDE, law_style, sheet, write, write_table
-from ..draw.timeline import Timeline
+from ..shown import counted
 from ..solvers.rows import Floats
 from ..trajectory import Trajectory
-from .tables import count_text
+from .camera import Camera
+from .figures import OUTLIER, Angle, View, draw_state, extent_of, frame_of, outside, speed_scale, tallness
+from .framing import united
+from .run_figures import SMALLEST, color_bar, name_axes, split
+from .style import GRAY, TIME, WIDE, law_style, sheet, write, write_table
+from .timeline import Timeline
 
 IN_A_ROW = 3  # panels per row: more would be too small to read
 
@@ -48,8 +48,8 @@ def draw(runs: Sequence[Compared], out: Path, name: str, at: float, angle: Angle
         curves = [_curve(c, kept) for c in runs]
         _draw_energies(below.subplots(), runs, curves, kept)
         first = runs[0].run
-        bodies = count_text(first.count, "body", "bodies")
-        text = f"{first.name}: {bodies} at time {at:.4g} under {count_text(len(runs), 'law')}"
+        bodies = counted(first.count, "body", "bodies")
+        text = f"{first.name}: {bodies} at time {at:.4g} under {counted(len(runs), 'law')}"
         figure.suptitle(text, fontsize=9.5, x=0.01, ha="left")
         paths = write(figure, out, name, table(runs))
     table_of_curves = {
