@@ -120,16 +120,16 @@ def _floor(run: Trajectory) -> Sides:
 
 
 def _rows(name: str, law: str, layer: Judged) -> list[Row]:
-    periods = layer.run.scene.parameters["periods"]
+    periods = round(float(layer.periods[-1]), 1)
     f, gamma = PATTERNS[name]
     point, best = f"f* = {f}, Gamma = {gamma}, {law}", layer.seen[layer.clearest]
     counted = ", ".join(f"{number} {kind}" for kind, number in layer.kinds.most_common())
     early = periods < PERIODS[name]
-    text = f"{counted}; of the clearest frame of each period {layer.clear_share:.0%}"
+    text = f"{counted}; of the clearest frame of each period {layer.clear_share:.0%}; asked {ENOUGH:.0%}"
     if early:
         text += f"; no verdict: lattices need {PERIODS[name]:g} periods, this run has {periods:g}"
     return [
-        Row(f"{point}: share of frames with {name}, where the layer is not flat", ENOUGH, layer.share, "",
+        Row(f"{point}: share of frames with {name}, where the layer is not flat", None, layer.share, "",
             None if early else layer.share >= ENOUGH, text),
         Row(f"{point}: clearest map", name, best.kind, "", None if early else best.kind == name,
             f"orders of stripes, squares, hexagons {', '.join(f'{order:.2f}' for order in best.order)}"),

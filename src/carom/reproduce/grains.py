@@ -180,11 +180,10 @@ def _loose_rows(fronts: Fronts) -> tuple[Row, ...]:
     factor = plow(first.height)
     for (e, mu), found in fronts.items():
         mean, error = _mean(found)
-        share = {0.0: factor, 1.0: 2.0 * factor}.get(e) if mu == 0.0 else None
-        text = f"± {error:.2f} over {len(found)} seeds" + (
-            "; beside d / g or 2 d / g, not a published value" if share else ""
-        )
-        rows.append(Row(f"loose pile: speed of the front over V, c_r = {e:g}, mu = {mu:g}", share, mean, remark=text))
+        text = f"± {error:.2f} over {len(found)} seeds"
+        if mu == 0.0 and e in (0.0, 1.0):
+            text += f"; {'d / g' if e == 0.0 else '2 d / g'} = {(1.0 + e) * factor:.2f}"
+        rows.append(Row(f"loose pile: speed of the front over V, c_r = {e:g}, mu = {mu:g}", None, mean, remark=text))
     slow, fast = (_mean(fronts[e, 0.0])[0] for e in (0.0, 1.0))
     remark = f"{fast / slow:.2f} times; friction turns part of it into spin"
     doubles = abs(fast / slow - 2.0) < 0.3
