@@ -10,9 +10,7 @@ import numpy as np
 
 from ..derivatives.kinks import AT_KINK
 from ..errors import ProblemError
-from ..problem.assemble import friction_in_world
 from ..solvers.rows import Floats
-from ..stepping.report import STATUSES, StageImpulses, StepReport
 from ..stepwise import Simulation
 from ..world import State
 from .contact_map import BODY, FEATURE, FRICTION, LENGTH, A, B, V, geometry_map
@@ -22,6 +20,7 @@ from .impacts import SAME_INSTANT, Several, Struck
 from .model import PLACED, RECORD, Model, placing
 from .search import Cast, Found, approach, find_contact, put_actor
 from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single
+from .stages import Contact, Stage, Step, islands
 from .tape import Event, Tape
 
 TIMED = ("time_of_impact", "drift_safe")  # steppers that resolve an impact when its gap closes
@@ -63,46 +62,11 @@ def passed(path: list[Passed | PassedStep]) -> Iterator[Passed]:
             yield one
 
 
-class Contact(NamedTuple):
-    """A contact as the stepper reports it."""
-
-    pair: tuple[int, int]  # actors
-    hint: Floats  # (6,) normal and point
-    normal: float
-    impulse: Floats  # (3,) on the second actor
-
-
-class Stage(NamedTuple):
-    """Contacts of a stage of a step."""
-
-    given: Given
-    in_sequence: bool  # whether each of them is an impact by itself
-    time: Floats  # (m,) when they act, or from when on they are held
-    duration: Floats | None  # (m,) for which they are held; None for an impact
-    released: bool  # whether some are not held until the end
-
-    def contacts(self, first: int, last: int) -> list[Contact]:
-        """Some of the contacts."""
-        g = self.given
-        return [
-            Contact((int(g.pair[i, 0]), int(g.pair[i, 1])), g.hint[i], float(g.normal[i]), g.impulse[i])
-            for i in range(first, last)
-        ]
-
-
 class Placing(NamedTuple):
     """An actor that follows a motion, in one step."""
 
     actor: int
     time: float  # start of the step
-
-
-class Step(NamedTuple):
-    """What the stepper reports on one step with impacts."""
-
-    start: float
-    end: float
-    stages: list[Stage]
 
 
 class Unmoved(NamedTuple):
@@ -202,7 +166,7 @@ class Follower:
     def _together(self, contacts: list[Contact], step: Step, time: float) -> list[Event]:
         """The events of contacts that the law was given together, at a time of the stepper."""
         events: list[Event] = []
-        struck = [self._struck(island, step, time) for island in _islands(contacts, self.model)]
+        struck = [self._struck(island, step, time) for island in islands(contacts, self.model)]
         for one, beside in sorted(struck, key=lambda s: s[0].time):
             events += self._place(one, step)
             events.append(self._resolve(one))
@@ -381,7 +345,7 @@ class Follower:
         contacts = [c for c, pushes in zip(every, pushed) if pushes]
         until = {c.pair: float(t) for c, t in zip(every, stage.time + stage.duration)}
         end = step.end if stage.released else self._on_step_end(float((stage.time + stage.duration).max()), step)
-        for island in _islands(contacts, self.model):
+        for island in islands(contacts, self.model):
             bodies = {a for c in island for a in c.pair if self.model.free[a]}
             begin = max([time, *(float(self.cast.since[a]) for a in bodies)])
             same, early = SAME_END * self.step, begin > step.start + SAME_END * self.step
@@ -572,60 +536,3 @@ class Follower:
 
 def _lost(step: Step) -> ProblemError:
     return ProblemError(f"step until time {step.end:g}", "a resting contact that is lost", "a shorter time step")
-
-
-def reported(report: StepReport, start: float, end: float, bodies: int) -> Step:
-    """The impacts of a step; ProblemError for what has no derivative."""
-    if report.status:
-        raise ProblemError(f"step until time {end:g}", STATUSES[report.status], "impacts that are resolved")
-    return Step(start, end, [_stage(stage, bodies) for stage in report.stages])
-
-
-def _stage(stage: StageImpulses, bodies: int) -> Stage:
-    """A stage; contacts are in the order of the report."""
-    m = stage.contacts.count
-    time = np.broadcast_to(np.asarray(stage.time, dtype=np.float64), m)
-    duration = None if stage.duration is None else np.broadcast_to(np.asarray(stage.duration, dtype=np.float64), m)
-    released = stage.duration is not None and np.ndim(stage.duration) > 0
-    return Stage(_given(stage, bodies), stage.in_sequence, time, duration, released)
-
-
-def _given(stage: StageImpulses, bodies: int) -> Given:
-    """The contacts of a stage with their impulses; boundaries are numbered after the bodies."""
-    found, push = stage.contacts, stage.of_contacts(stage.normal)
-    m, dim = found.count, found.dimension
-    tangent = np.zeros((m, dim - 1)) if stage.tangent is None else stage.of_contacts(stage.tangent)
-    friction = friction_in_world(found.normal, tangent)
-    hint, impulse = np.zeros((m, 6)), np.zeros((m, 3))
-    hint[:, :dim], hint[:, 3 : 3 + dim] = found.normal, found.point
-    if dim == 2:
-        impulse[:, 0], impulse[:, 1] = -hint[:, 1] * friction, hint[:, 0] * friction
-    else:
-        impulse[:] = friction
-    impulse += push[:, None] * hint[:, :3]
-    second = np.where(found.second >= 0, found.second, bodies - 1 - found.second)
-    pair = np.stack([found.first, second], axis=1).astype(np.int64)
-    return Given(pair, hint, np.array(push, dtype=np.float64), impulse)
-
-
-def _islands(contacts: list[Contact], model: Model) -> list[list[Contact]]:
-    """Contacts by islands of free bodies; those without any impulse are left out."""
-    if len(contacts) == 1:
-        return [contacts] if contacts[0].normal else []
-    label = {actor: actor for c in contacts for actor in c.pair if model.free[actor]}
-
-    def root(a: int) -> int:
-        while label[a] != a:
-            a = label[a]
-        return a
-
-    for c in contacts:
-        own = [a for a in c.pair if model.free[a]]
-        if len(own) == 2:
-            label[root(own[1])] = root(own[0])
-    groups: dict[int, list[Contact]] = {}
-    for c in contacts:
-        own = [a for a in c.pair if model.free[a]]
-        if own:
-            groups.setdefault(root(own[0]), []).append(c)
-    return [group for group in groups.values() if any(c.normal for c in group)]

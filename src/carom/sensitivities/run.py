@@ -23,9 +23,10 @@ from ..stepwise import Simulation
 from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, SAME_END, Follower, Passed, PassedStep, Placing, passed, reported
+from .follow import FOLLOWED, SAME_END, Follower, Passed, PassedStep, Placing, passed
 from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
+from .stages import reported
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
 
 SEGMENT_NUMBERS = 150_000  # numbers after which a tape ends and a checkpoint is made: 512 impacts of two discs

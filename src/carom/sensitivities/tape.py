@@ -69,7 +69,7 @@ def taped(events: Sequence[Event | Tape], gravity: int) -> Tape:
             firsts = np.cumsum([0, *(ptr[-1] for ptr in columns[:-1])])
             columns = [np.zeros(1, np.int64), *(ptr[1:] + first for ptr, first in zip(columns, firsts))]
         fields.append(np.concatenate(columns))
-    return Tape(*fields, gravity)
+    return Tape._make([*fields, gravity])
 
 
 def _of_events(events: Sequence[Event], gravity: int) -> Tape:
