@@ -126,6 +126,12 @@ def test_validate_shows_every_kind_of_thing(carom, tmp_path):
         size = [3, 4]
         position = [-10, 0]
         motion = "fixed"
+        [[joints]]
+        kind = "spring"
+        name = "leash"
+        bodies = ["world", 20]
+        ends = [[0, 30], [5, 5]]
+        stiffness = 1.0
         [[boundaries]]
         kind = "plane"
         point = [0, -20]
@@ -136,7 +142,19 @@ def test_validate_shows_every_kind_of_thing(carom, tmp_path):
     )
     shown = carom("validate", path)
     assert shown.code == 0, shown.err
-    for word in ("generators[0]", "3 x 4", "fixed", "plane", "vibrating", "periodic", "not used", "0.25", "wool"):
+    for word in (
+        "generators[0]",
+        "3 x 4",
+        "fixed",
+        "plane",
+        "vibrating",
+        "periodic",
+        "not used",
+        "0.25",
+        "wool",
+        "leash",
+        "world and 20",
+    ):
         assert word in shown.out, shown.out
     assert all(len(line) <= 80 for line in carom("validate", path, columns=80).out.splitlines())
 

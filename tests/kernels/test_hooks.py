@@ -12,9 +12,12 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
-from numba.core import caching, compiler, inline_closurecall, ir, postproc
+from llvmlite import binding
+from numba.core import caching, compiler, config, inline_closurecall, ir, postproc
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import CPUCodegen, CPUCodeLibrary
+from numba.core.runtime import _nrt_python as counters
+from numba.core.runtime import rtsys
 from numba.core.types.functions import BaseFunction
 from numba.np import arrayobj
 
@@ -167,6 +170,52 @@ def test_parts_that_save_time_are_left_alone_where_they_do_not_fit(monkeypatch):
         hooks.hasten()
         assert inline_closurecall.copy.deepcopy is None
         assert postproc.PostProcessor.run is other and BaseFunction.get_call_type is other
+
+
+@pytest.mark.skipif(not hooks.has_passes(), reason="this version of Numba has LLVM's older managers of passes")
+def test_kernels_alone_get_the_passes_of_this_module(monkeypatch):
+    """And machine code is told apart by them; without LLVM's newer managers Numba's own sequence stays."""
+    levels = []
+    builder = CPUCodegen._pass_builder
+
+    def noted(generator, **options):
+        levels.append(options.get("opt", config.OPT))
+        return builder(generator, **options)
+
+    monkeypatch.setattr(CPUCodegen, "_pass_builder", noted)
+    monkeypatch.setattr(kernels, "cache_folder", lambda: None)
+    assert numba.njit(squared)(3.0) == 9.0
+    assert hooks.LEVEL not in levels
+    levels.clear()
+    assert kernel(squared)(3.0) == 9.0
+    assert hooks.LEVEL in levels
+    assert hooks.pipeline()
+    monkeypatch.delattr(binding, "create_new_function_pass_manager")
+    monkeypatch.setattr(CPUCodegen, "_module_pass_manager", squared)
+    hooks.hasten()
+    assert CPUCodegen._module_pass_manager is squared and not hooks.pipeline()
+
+
+def test_reference_counts_within_tuples_are_kept(monkeypatch):
+    """Arrays in tuples in tuples, made in a kernel, handed on and returned: none is freed early, and none is kept."""
+    monkeypatch.setattr(kernels, "cache_folder", lambda: None)
+
+    @kernel
+    def latest(n):
+        kept = ((np.zeros(2), 1.0), np.ones((1, 2)))
+        for i in range(n):
+            kept = ((kept[0][0] + i, kept[0][1] + 1.0), np.full((1, 2), kept[0][0][0]))
+        return kept
+
+    latest(0)  # compiled
+    counters.memsys_enable_stats()
+    before = rtsys.get_allocation_stats()
+    (summed, count), last = latest(4)
+    assert (summed == 6.0).all() and count == 5.0 and (last == 3.0).all()
+    del summed, last
+    after = rtsys.get_allocation_stats()
+    counters.memsys_disable_stats()
+    assert after.alloc - before.alloc == after.free - before.free > 0
 
 
 def test_an_assignment_between_shapes_has_a_short_message_in_kernels_alone():

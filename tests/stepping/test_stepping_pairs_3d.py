@@ -253,7 +253,8 @@ def test_normals_are_unit_vectors_from_first_to_second(pair, seeds):
     Where a sharp edge of a mesh crosses a sharp rim, overlap beyond the middle of the rim is missed: the surface
     nearest to such a point is the far side of the rim, and the point counts as one that faces away. The edge was
     0.0095 deep in a cone whose rim has 29 degrees, its deepest sample point 0.0030, and the gap was 0.0048. So the
-    way from meshes is the spacing of their points, beyond which contacts are found again.
+    way of cones from meshes is the spacing of their points, beyond which contacts are found again. It was one of 108
+    throws of meshes with all shapes; the eight other pairs with a mesh keep the short way.
     """
     for seed in seeds:
         world, _, after = touching(Throw(pair, seed, True))
@@ -262,7 +263,7 @@ def test_normals_are_unit_vectors_from_first_to_second(pair, seeds):
         np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, rtol=0.0, atol=1e-12)
         k = int(np.argmin(found.gap))
         n, shift = found.normal[k], 0.05 * world.length_scale
-        if "mesh" in pair:
+        if pair == ("mesh", "cone"):
             shift = max(shift, MESH_SPACING)
         moved = replace(after, position=after.position + np.array([[0.0, 0.0, 0.0], shift * n]))
         again = find_contacts(world, moved, moved, world.length_scale)

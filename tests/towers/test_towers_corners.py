@@ -9,7 +9,15 @@ import pytest
 from scipy.optimize import linprog
 
 from carom.towers import Brick, Tower
-from carom.towers.contacts import TowerContacts, contact_rows, contacts_of, weights
+from carom.towers.contacts import (
+    TowerContacts,
+    contact_rows,
+    contacts_of,
+    find_contacts,
+    near_pairs,
+    pair_contacts,
+    weights,
+)
 from carom.towers.loop import Loop, LoopOptions
 
 BRIDGE = [(0, 0.5, 3, 1), (5, 0.5, 2, 1), (3, 1.5, 3, 1)]  # its left end rests with a corner on a corner
@@ -107,3 +115,32 @@ def test_stability_onset_and_run_agree_where_corners_meet():
 def test_stability_onset_and_run_agree_on_500_towers():
     stable = [agree(tower) for tower in towers(1, 500)]
     assert 50 < sum(stable) < 450
+
+
+def test_pairs_together_are_those_one_by_one():
+    """Pairs with the same numbers of corners are treated in one array: bricks and triangles on a coarse grid, which
+    touch in faces, corners and not at all, have the contacts of every pair alone. No pair nearby is left out."""
+    rng, touching = np.random.default_rng(3), 0
+    for _ in range(20):
+        corners = []
+        for _ in range(10):
+            wide, high = rng.choice([0.5, 1.0, 1.5]), rng.choice([0.5, 1.0])
+            outline = (
+                [(0, 0), (wide, 0), (wide, high), (0, high)] if rng.random() < 0.6 else [(0, 0), (wide, 0), (0, high)]
+            )
+            corners.append(np.array(outline, float) + 0.5 * rng.integers(0, 5, 2))
+        boxes = [(c.min(axis=0) - 1e-6, c.max(axis=0) + 1e-6) for c in corners]
+        near = [
+            (i, j)
+            for i in range(10)
+            for j in range(i + 1, 10)
+            if (boxes[i][0] <= boxes[j][1]).all() and (boxes[j][0] <= boxes[i][1]).all()
+        ]
+        assert near_pairs(corners, 2e-6) == near
+        found = find_contacts(corners, near, 1e-6)
+        alone = [pair_contacts(corners[i], corners[j], 1e-6) for i, j in near]
+        assert found.deepest == max(0.0, *(-pair.separation for pair in alone))
+        assert (found.certain.under >= 0).sum() == sum(len(pair.contacts) for pair in alone)
+        assert len(found.corners) == sum(pair.corner is not None for pair in alone)
+        touching += len(found.certain.on)
+    assert touching > 300

@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ..geometry.rotations import cross, spin_components
+from ..late import sparse
 from ..scene.motion import Motion
 from ..solvers.rows import Floats, Ints
 from ..stepping.events import REMOVAL
@@ -315,10 +314,12 @@ def _explained_groups(world: World) -> Ints:
     bodies = np.arange(world.count)
     if world.joints is None:
         return np.where(world.free, bodies, -1)
+    from scipy.sparse.csgraph import connected_components  # slow to import, and few worlds have joints
+
     pairs = world.joints.pairs
     within = (pairs >= 0).all(axis=1) & world.free[pairs].all(axis=1)
     first, second = pairs[within].T
-    links = coo_array((np.ones(len(first), np.int8), (first, second)), shape=(world.count, world.count))
+    links = sparse.coo_array((np.ones(len(first), np.int8), (first, second)), shape=(world.count, world.count))
     group: Ints = connected_components(links, directed=False)[1]
     outer = pairs[~within].ravel()
     held = np.isin(group, group[outer[outer >= 0]]) | ~world.free

@@ -41,7 +41,8 @@ def validate(
     console.print(f"[bold]{escape(scene.name)}[/] is a valid scene.")
     if scene.description:
         console.print(f"[dim]{escape(scene.description)}[/]")
-    tables = [_groups(scene, world), _boundaries(scene), _materials(scene), _settings(scene, world, state)]
+    about = [_groups(scene, world), _joints(scene), _boundaries(scene), _materials(scene)]
+    tables = [*about, _settings(scene, world, state)]
     for table in tables:
         if table.row_count:
             console.print()
@@ -54,6 +55,7 @@ def _plain(scene: Scene, world: World) -> dict[str, Any]:
     return {
         **{name: getattr(scene, name) for name in names},
         "bodies": [{"name": g.name, "shape": g.shape.kind, "count": g.count} for g in scene.bodies],
+        "joints": [{"name": joint.name, "kind": joint.kind, "bodies": list(joint.bodies)} for joint in scene.joints],
         "boundaries": [b.kind for b in scene.boundaries],
         "materials": {
             name: {"restitution": m.restitution if isinstance(m.restitution, float) else str(m.restitution)}
@@ -113,6 +115,18 @@ def _size(group: Bodies) -> str:
         else:
             sizes.append(f"{'r' if key == 'radius' else key} {_range(value)}")
     return ", ".join(sizes)
+
+
+def _joints(scene: Scene, longest: int = 20) -> Table:
+    """One row per joint; those beyond the first `longest` are counted in one row."""
+    table = _table("joints", "kind", "bodies")
+    for index, joint in enumerate(scene.joints[:longest]):
+        table.add_row(
+            escape(joint.name or f"joints[{index}]"), joint.kind, escape(" and ".join(map(str, joint.bodies)))
+        )
+    if rest := scene.joints[longest:]:
+        table.add_row(f"{len(rest)} more joints", ", ".join(sorted({joint.kind for joint in rest})), "")
+    return table
 
 
 def _boundaries(scene: Scene) -> Table:

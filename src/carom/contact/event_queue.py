@@ -63,11 +63,14 @@ def empty_queue(buckets: int, entries: int, duration: float) -> EventQueue:
 
 def grown_queue(queue: EventQueue) -> EventQueue:
     """The same queue with room for twice as many entries."""
-    names = ("time", "later_time", "before", "heap_time", "heap_body")
-    arrays = ((name, getattr(queue, name)) for name in names)
-    grown = {name: np.concatenate([array, np.empty_like(array)]) for name, array in arrays}
-    links = {"link": grown["time"].view(np.int32), "later_link": grown["later_time"].view(np.int32)}
-    return queue._replace(**grown, **links)
+    time, later, before, heap_time, heap_body = (
+        np.concatenate([array, np.empty_like(array)])
+        for array in (queue.time, queue.later_time, queue.before, queue.heap_time, queue.heap_body)
+    )
+    return EventQueue(
+        queue.head, time, time.view(np.int32), queue.last, later, later.view(np.int32), before, heap_time, heap_body,
+        queue.counter, queue.buckets, queue.rate,
+    )  # fmt: skip
 
 
 @lean

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..kernels import kernel
+from ..kernels import kernel, lean
 from ..laws.contact_points import slip
 from ..laws.heap import heap_add, heap_pop
 from ..laws.stick_slip import SLIDING_FLOOR, STICKING_FLOOR
@@ -29,11 +29,11 @@ COMPARED = 8  # comparisons of one reflection, at most
 STEP = 1e-30  # imaginary step
 
 
-@kernel
-def _impulse(v, t, gaps, sizes):
+@lean
+def _impulse(v, t, gaps, row, sizes):
     """The impulse (pn, p1, p2) of `laws.sqm._reflection` for the numbers v (11,), and the number of comparisons.
 
-    Writes the differences that were compared, and the absolute values of their left sides.
+    Writes the differences that were compared into a row of `gaps`, and the absolute values of their left sides.
     """
     u, s1, s2, nn, n1, n2, a, b, c, mu = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9]
     du, count = -(1.0 + v[RESTITUTION]) * u, 0
@@ -58,15 +58,15 @@ def _impulse(v, t, gaps, sizes):
         half2 = s2 + 0.5 * (n2 * pn + b * p1 + c * p2)
         work = pn * (u + 0.5 * du) + p1 * half1 + p2 * half2
         square = p1 * p1 + p2 * p2
-        gaps[0], sizes[0], count = pn, abs(pn.real), 1
+        gaps[row, 0], sizes[0], count = pn, abs(pn.real), 1
         if pn.real > 0.0:
-            gaps[1], sizes[1], count = square - mu * mu * pn * pn, square.real, 2
-            if gaps[1].real <= 0.0:
-                gaps[2], sizes[2], count = work, abs(work.real), 3
+            gaps[row, 1], sizes[1], count = square - mu * mu * pn * pn, square.real, 2
+            if gaps[row, 1].real <= 0.0:
+                gaps[row, 2], sizes[2], count = work, abs(work.real), 3
                 if work.real <= 0.0:
                     return count, pn, p1, p2
     size = np.sqrt(s1 * s1 + s2 * s2)
-    gaps[count], sizes[count], count = size - 1e-12 * du, size.real, count + 1
+    gaps[row, count], sizes[count], count = size - 1e-12 * du, size.real, count + 1
     if size.real > 1e-12 * du.real:
         whole = -1.0 / size
         q1, q2 = s1 * whole, s2 * whole
@@ -80,19 +80,19 @@ def _impulse(v, t, gaps, sizes):
         q1, q2 = q1 / length, q2 / length
     cross, along, share = n1 * q1 + n2 * q2, a * q1 * q1 + 2.0 * b * q1 * q2 + c * q2 * q2, mu
     slope, room = du * along - size * cross, size * nn - du * cross
-    gaps[count], sizes[count], count = share * slope - room, abs((share * slope).real), count + 1
+    gaps[row, count], sizes[count], count = share * slope - room, abs((share * slope).real), count + 1
     if (share * slope).real > room.real:
-        gaps[count], sizes[count], count = slope, abs(slope.real), count + 1
+        gaps[row, count], sizes[count], count = slope, abs(slope.real), count + 1
         share = room / slope if slope.real > 0.0 and (room / slope).real > 0.0 else 0.0 * mu
     left = nn + share * cross
-    gaps[count], sizes[count], count = left - SLIDING_FLOOR * nn, abs(left.real), count + 1
+    gaps[row, count], sizes[count], count = left - SLIDING_FLOOR * nn, abs(left.real), count + 1
     if left.real < SLIDING_FLOOR * nn.real:
         share = (SLIDING_FLOOR - 1.0) * nn / cross
     pn = du / (nn + share * (n1 * q1 + n2 * q2))
     return count, pn, share * q1 * pn, share * q2 * pn
 
 
-@kernel
+@lean
 def _columns(v, t, first, last, moved, gaps, other, slopes):
     """Writes the derivatives of an impulse, `slopes` (3, 11), and of its comparisons with respect to some numbers."""
     for k in range(first, last):
@@ -104,11 +104,11 @@ def _columns(v, t, first, last, moved, gaps, other, slopes):
         for j in range(NUMBERS):
             moved[j] = v[j]
         moved[k] = complex(v[k], STEP)
-        _, one, two, three = _impulse(moved, t, gaps[k], other)
+        _, one, two, three = _impulse(moved, t, gaps, k, other)
         slopes[0, k], slopes[1, k], slopes[2, k] = one.imag / STEP, two.imag / STEP, three.imag / STEP
 
 
-@kernel
+@lean
 def _linear(v, t, moved, gaps, tables, slopes):
     """Writes the derivatives (3, 11) of an impulse but those of K; returns it, the margin of its comparisons, and ties.
 
@@ -116,14 +116,14 @@ def _linear(v, t, moved, gaps, tables, slopes):
     inertia in different ways.
     """
     real, sizes, other = tables
-    count, pn, p1, p2 = _impulse(v, t, real, sizes)
+    count, pn, p1, p2 = _impulse(v, t, real, 0, sizes)
     _columns(v, t, 0, SPEEDS, moved, gaps, other, slopes)
     _columns(v, t, FRICTION, RESTITUTION, moved, gaps, other, slopes)
     for r in range(3):  # both change `(1 + e) u`, and nothing else of the impulse
         slopes[r, RESTITUTION] = slopes[r, 0] * v[0] / (1.0 + v[RESTITUTION])
     margin, tie = np.inf, False
     for g in range(count):
-        difference, rate = abs(real[g]), 0.0
+        difference, rate = abs(real[0, g]), 0.0
         for k in range(SPEEDS):
             rate += abs(gaps[k, g].imag / STEP)
         if rate > 0.0:
@@ -159,7 +159,7 @@ def rough_reflections(points, velocity, restitution, tol, tiny, bound):
     most, count = 8 * m + 64, 0
     which, impulse, slopes = np.empty(most, np.int64), np.empty((most, 3)), np.empty((most, 3 * NUMBERS))
     numbers, moved = np.empty((most, NUMBERS)), np.empty(NUMBERS, np.complex128)
-    tables = (np.empty(COMPARED), np.empty(COMPARED), np.empty(COMPARED))
+    tables = (np.empty((1, COMPARED)), np.empty(COMPARED), np.empty(COMPARED))
     gaps = np.zeros((NUMBERS, COMPARED), np.complex128)
     heap, size = worst_first(points, x, np.full(m, tol))
     while True:

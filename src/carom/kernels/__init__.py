@@ -139,6 +139,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         self.function, self.options, self.enabled = function, options, True
         self.locks: dict[Path, int | None] = {}
         self.slp = options.endswith("slp")
+        self.loose = "fastmath" in options
 
     @property
     def cache_path(self) -> str:
@@ -294,7 +295,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
     def __init__(self) -> None:
         self.total, self.since, self.depth = 0.0, 0.0, 0
         self.last = 0.0  # processor seconds of the kernel that was compiled last, without those that it calls
-        self.stack: list[list[float]] = []  # start, seconds of called kernels, the setting of SLP before
+        self.stack: list[list[float]] = []  # start, seconds of called kernels, settings of SLP and of sums before
         self.collects = True  # was the garbage collector on before?
 
     def __enter__(self) -> None:
@@ -317,13 +318,15 @@ class _Clock(event.Listener):  # type: ignore[misc]
                 processor.marking = True
                 self.collects = gc.isenabled()
                 gc.disable()  # saves about a tenth of the time of compiling
-            self.stack.append([process_time(), 0.0, config.SLP_VECTORIZE])
+            self.stack.append([process_time(), 0.0, config.SLP_VECTORIZE, hooks.loose])
             config.SLP_VECTORIZE = int(_SLP or event.data["dispatcher"]._cache.slp)
+            hooks.loose = event.data["dispatcher"]._cache.loose
 
     def on_end(self, event: Any) -> None:
         cache = getattr(event.data["dispatcher"], "_cache", None)
         if isinstance(cache, KernelCache):
-            start, inner, config.SLP_VECTORIZE = self.stack.pop()
+            start, inner, config.SLP_VECTORIZE, loose = self.stack.pop()
+            hooks.loose = bool(loose)
             took = process_time() - start
             self.last = took - inner
             if self.stack:

@@ -16,6 +16,8 @@ A version of Numba that lacks one of them gets plain kernels of Numba: compiled 
 | `BaseFunction.get_call_type` | less time of compiling (`hasten`): 9 % of six large kernels |
 | `PostProcessor.run` | the same: 8 % |
 | `inline_closurecall.copy` | the same: 5 % |
+| `CPUCodegen._function_pass_manager`, `_module_pass_manager` | fewer passes of LLVM: 12 to 35 % of large kernels |
+| `NRTContext.get_meminfos` | shorter code before LLVM: 10 % of kernels that get tuples of many arrays |
 
 Tried and removed, since they saved less than 2 %: hashes of Numba's flags, the variables of an instruction, and the
 events of LLVM's lock.
@@ -29,12 +31,26 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+from llvmlite import binding
 from numba import types
-from numba.core import caching, compiler, errors, inline_closurecall, postproc, transforms, utils
+from numba.core import caching, codegen, compiler, config, errors, inline_closurecall, postproc, transforms, utils
 from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import CPUCodegen, CPUCodeLibrary
+from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import get_local_target
 from numba.core.types.functions import BaseFunction
+
+from . import processor
+
+# LLVM's level for kernels. At 3 it also doubles loops at each condition that is constant in them: kernels grew to twice
+# the instructions, took a fourth longer to compile, and were not faster.
+LEVEL = 2
+# What LLVM does with a function before its library is optimized as a whole, which includes all of this and more: enough
+# that reference counts are seen in pairs. Numba runs the whole sequence of level 3 here, a fifth of compiling.
+FIRST_PASSES = ("sroa", "simplify_cfg", "instruction_combine")
+# Whether the kernel that is compiled now may add in any order (`fastmath`). Its bits depend on the passes: it keeps those
+# of Numba, with which state hashes were recorded.
+loose = False
 
 _fits: dict[type, bool] = {}  # by the class of dispatchers: kernels are many, and the answer is one
 
@@ -73,8 +89,70 @@ def hasten() -> None:
         functions: Any = BaseFunction
         functions.get_call_type = _Templates(functions.get_call_type)
     if {"variable_lifetime", "generator_info"} <= {*postproc.PostProcessor.run.__code__.co_names}:
-        processor: Any = postproc.PostProcessor
-        processor.run = _without_lifetimes(processor.run)
+        last: Any = postproc.PostProcessor
+        last.run = _without_lifetimes(last.run)
+    if has_passes():
+        generator: Any = CPUCodegen
+        generator._function_pass_manager = _first_passes(generator._function_pass_manager)
+        generator._module_pass_manager = _at_level(generator._module_pass_manager)
+    if hasattr(NRTContext, "get_meminfos"):
+        counts: Any = NRTContext
+        counts.get_meminfos = _without_plain_members
+
+
+def has_passes() -> bool:
+    """Whether this version of Numba uses LLVM's new managers of passes."""
+    names = ("_function_pass_manager", "_module_pass_manager", "_pass_builder")
+    manager = getattr(binding, "create_new_function_pass_manager", None)
+    return all(hasattr(CPUCodegen, name) for name in names) and manager is not None
+
+
+def pipeline() -> str:
+    """What machine code depends on: with or without the passes of this module."""
+    return f"{LEVEL} {FIRST_PASSES}, loose sums apart" if has_passes() else ""
+
+
+def _first_passes(plain: Any) -> Any:
+    def passes(generator: Any, **options: Any) -> Any:
+        if not processor.marking or loose:
+            return plain(generator, **options)
+        manager: Any = binding.create_new_function_pass_manager()
+        for name in FIRST_PASSES:
+            getattr(manager, f"add_{name}_pass")()
+        if config.LLVM_REFPRUNE_PASS:
+            manager.add_refprune_pass(codegen._parse_refprune_flags())
+        return manager, generator._pass_builder(**options)
+
+    return passes
+
+
+def _at_level(plain: Any) -> Any:
+    def passes(generator: Any, **options: Any) -> Any:
+        level = {"opt": min(LEVEL, int(config.OPT))} if processor.marking and not loose else {}
+        return plain(generator, **(level | options))
+
+    return passes
+
+
+def _without_plain_members(context: Any, builder: Any, ty: Any, value: Any) -> list[tuple[Any, Any]]:
+    """The reference counts within a value. Numba takes out every member of each array and tuple to look for them, also
+    those that cannot have any, such as shapes: most of the code of a kernel that is called with many arrays."""
+    models = context._context.data_model_manager
+    model = models[ty]
+    found = [(ty, model.get_nrt_meminfo(builder, value))] if model.has_nrt_meminfo() else []
+    for member, taken_from in model.traverse(builder):
+        if _is_counted(models, member):
+            found += context.get_meminfos(builder, member, taken_from(value))
+    return found
+
+
+def _is_counted(models: Any, ty: Any) -> bool:
+    if ty not in _counted:
+        _counted[ty] = models[ty].contains_nrt_meminfo()
+    return _counted[ty]
+
+
+_counted: dict[Any, bool] = {}  # by type: whether its values contain reference counts
 
 
 def _without_lifetimes(plain: Any) -> Any:

@@ -22,7 +22,7 @@ from numba.core import config
 from numba.core.bytecode import FunctionIdentity
 from numba.np.ufunc import array_exprs  # type: ignore[attr-defined]
 
-from . import files, linking, operators, processor
+from . import files, hooks, linking, operators, processor
 
 FACTS = "built.json"
 # As they are when this package is imported: compiling a kernel changes some of them.
@@ -36,7 +36,7 @@ def key() -> str:
     Python counts by its byte code, which no patch release changes. NumPy's version does not count, as it does not in
     Numba's own cache: arrays reach machine code in a structure of Numba.
     """
-    built_in = (linking.SMALL, operators.VERSION, str(_SETTINGS), config.DEBUGINFO_DEFAULT)
+    built_in = (linking.SMALL, operators.VERSION, hooks.pipeline(), str(_SETTINGS), config.DEBUGINFO_DEFAULT)
     wanted = processor.baseline(preferred())
     return repr((built_in, *_versions().values(), wanted or processor.target()[1:]))
 

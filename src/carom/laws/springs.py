@@ -20,15 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import DOP853
 
 from ..kernels import kernel, lean
 from ..solvers.islands import all_islands
 from ..solvers.rows import Floats, Ints, counting_sort, speed, speeds
+from .dormand_prince import E3 as _E3
+from .dormand_prince import E5 as _E5
+from .dormand_prince import STAGES as _STAGES
+from .dormand_prince import A as _A
+from .dormand_prince import B as _B
 
-_A, _B = np.ascontiguousarray(DOP853.A), np.ascontiguousarray(DOP853.B)
-_E3, _E5 = np.ascontiguousarray(DOP853.E3), np.ascontiguousarray(DOP853.E5)
-_STAGES = len(_B)
 OPEN_SPEED = 1e-12  # approach below this share of the fastest of the island counts as none
 _RELAXED_SHARE = 1e-12  # compression below this share of the one that would store the whole energy counts as none
 # Work of all trial steps, in contacts and eighths of entries of rows: less than a second for up to 30 contacts. A step

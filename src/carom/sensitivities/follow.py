@@ -15,7 +15,7 @@ from ..solvers.rows import Floats
 from ..stepping.report import STATUSES, StageImpulses, StepReport
 from ..stepwise import Simulation
 from ..world import State
-from .contact_map import BODY, FEATURE, FRICTION, V, geometry_map
+from .contact_map import BODY, FEATURE, FRICTION, LENGTH, A, B, V, geometry_map
 from .held_steps import Motion, Rule, held_steps
 from .holds import HeldSeveral, Holding, Start, ended, held_single
 from .impacts import SAME_INSTANT, Several, Struck
@@ -31,6 +31,7 @@ STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up t
 ROUNDED = 1e-9  # error of a velocity from rounding, relative to the speeds of which it is the difference
 RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
 SLOW = 1e-3  # approach of contacts at rest, in speeds that gravity adds in a step; the shortest hops have ten times it
+UNMOVED = 1e-10  # motion in a step, in length scales and speeds that gravity adds, up to which bodies are unmoved
 SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
 TOUCHING = 1e-9  # gap, in length scales, up to which two bodies touch at the start of a run
 PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
@@ -104,6 +105,16 @@ class Step(NamedTuple):
     stages: list[Stage]
 
 
+class Unmoved(NamedTuple):
+    """The hold of several contacts in a step, which is that of the next ones while the numbers stay the same."""
+
+    numbers: Floats  # (m, LENGTH) of the contacts at its start
+    time: float
+    slow: float
+    event: Event
+    held: Holding
+
+
 @dataclass(eq=False)
 class Follower:
     """The state of a run that is followed, and what is known about its impacts."""
@@ -125,12 +136,23 @@ class Follower:
         gravity = self.vector[m.gravity_start : m.record_start]
         self.cast = Cast(actors, np.zeros(m.actors), m.free.copy(), m.features.ptr, m.features.kind, feature, gravity)
         self.scratch = np.zeros(BODY)
+        self.unmoved: dict[tuple[tuple[int, ...], ...], Unmoved] = {}
+        self.still = self._still()  # changes of the numbers of a contact that are none
         self.placed = np.full(m.actors, -1.0)  # start of the step in which an actor was placed
         self.slot = np.zeros(m.actors, int)  # number of its last placing
         self.step = self.sim.time_step
         self.begun = self.sim.state.time
         self.struck_at = np.full(m.actors, -np.inf)  # time of the last impact of each actor
         self.released_at = np.full(m.actors, -np.inf)  # time of the last contact that ended a hold of each actor
+
+    def _still(self) -> Floats:
+        """Changes (LENGTH,) of the numbers of a contact up to which its bodies have not moved: rounding errors."""
+        length, speed = self.sim.world.length_scale, self.sim.time_step * float(np.linalg.norm(self.cast.gravity))
+        out = np.zeros(LENGTH)  # masses, coefficients and gravity do not change
+        for at in (A, B):
+            out[at : at + 3], out[at + 3 : at + V] = length, 1.0
+            out[at + V : at + V + 3], out[at + V + 3 : at + 2 * V] = speed, speed / length
+        return UNMOVED * out
 
     # ---- one step
 
@@ -396,7 +418,7 @@ class Follower:
             if len(found) == 1:
                 event, held = held_single(self.model, self.cast, given, self.vector, start)
             else:
-                event, held = HeldSeveral(self.model, self.cast, given, self.vector, start).held()
+                event, held = self._held_several(given, start)
             events.append(event)
             self.held.append(held._replace(until=min(self._on_step_end(until[island[0].pair], step), end)))
             for k, actor in enumerate(held.bodies):
@@ -405,6 +427,23 @@ class Follower:
                 q[:V], q[V:] = self.scratch[:V], held.moves[k]
                 self._set(int(actor), begin, q, False)
         return tapes
+
+    def _held_several(self, struck: Struck, start: Start) -> tuple[Event, Holding]:
+        """The hold of several contacts; that of an earlier step if the bodies have not moved since then."""
+        whole = start.clock < 0 and not start.touches
+        who, time = tuple(contact[:4] for contact in struck.contacts), start.end - start.begin
+        z = np.array([contact_numbers(self.model.layout, self.cast, c, start.begin, self.vector) for c in who])
+        kept = self.unmoved.get(who) if whole else None
+        same = kept is not None and abs(kept.time - time) <= SAME_END * self.step and kept.slow == start.slow
+        if kept is not None and same and (np.abs(kept.numbers - z) <= self.still).all():
+            bodies = kept.held.bodies
+            flights, falls = start.begin - self.cast.since[bodies], tuple(bool(f) for f in self.cast.falls[bodies])
+            held = kept.held._replace(begin=start.begin, end=start.end, until=start.end)
+            return kept.event._replace(time=start.begin, flights=flights, fell=falls), held
+        event, held = HeldSeveral(self.model, self.cast, struck, self.vector, start).held()
+        if whole:
+            self.unmoved[who] = Unmoved(z, time, start.slow, event, held)
+        return event, held
 
     def _alone(self, stage: Stage, step: Step, pushed: np.ndarray) -> np.ndarray:
         """Which contacts (m,) of a stage are the only ones of their bodies and hold these for the whole step."""

@@ -34,8 +34,8 @@ from .jointed import restored
 
 OVERLAP_SLOP = 1e-5  # overlap, relative to the length scale of the world, that is left alone, ...
 SHARE_OF_TOLERANCE = 0.05  # ... or this share of the tolerance of the run if that is larger and contacts are many
-# Up to SMALL_ISLAND_CONTACTS are solved to a share of OVERLAP_SLOP, by Newton steps, which keep mirror symmetry; more to
-# a share of the deepest overlap, which sweeps reach; and more than EXACT_CONTACTS to a coarse one.
+# Up to SMALL_ISLAND_CONTACTS are solved to a share of OVERLAP_SLOP, by Newton steps, which keep mirror symmetry; more
+# to a share of the deepest overlap, which sweeps reach; and more than EXACT_CONTACTS to a coarse one.
 EXACT_SHARE, FINE_ERROR, COARSE_ERROR = 1e-8, 1e-3, 0.25
 # Bound on the multiplications per contact: about 20 times what a solution takes. Jammed bodies have none.
 CONTACT_WORK = 1e5
