@@ -194,6 +194,21 @@ def test_twenty_bricks_by_way_of_loads():
     assert found.proof.holds and 2.3178 < float(found.overhang) <= 2.32014
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["interrupt", "time"])
+def test_an_early_end_of_the_search_by_loads_returns_the_base_on_more_bricks(how):
+    """The harmonic steps 1 / 2n below the best stack of 8 bricks add up; one brick may cost a hair."""
+
+    def tell(done: int, total: int, best: float) -> None:
+        if how == "interrupt" and best > 1.6 and done < total:
+            raise KeyboardInterrupt
+
+    found = largest_overhang(14, seconds=None if how == "interrupt" else 1e-3, progress=tell)
+    assert found.finished == (how == "time") and found.proof.holds and len(found.tower.bricks) == 15
+    eight = dict(found.history).get(8, 1.3)
+    assert float(found.overhang) > eight + sum(0.5 / k for k in range(9, 15)) - 10.0 * GIVEN_AWAY
+
+
 def test_same_call_same_stack():
     again = largest_overhang(5)
     assert again.proof.rows == stack(5).proof.rows
