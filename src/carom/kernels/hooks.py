@@ -48,8 +48,8 @@ LEVEL = 2
 # What LLVM does with a function before its library is optimized as a whole, which includes all of this and more: enough
 # that reference counts are seen in pairs. Numba runs the whole sequence of level 3 here, a fifth of compiling.
 FIRST_PASSES = ("sroa", "simplify_cfg", "instruction_combine")
-# Whether the kernel that is compiled now may add in any order (`fastmath`). Its bits depend on the passes: it keeps those
-# of Numba, with which state hashes were recorded.
+# Whether the kernel that is compiled now may add in any order (`fastmath`). Its bits depend on the passes, so it keeps
+# those of Numba.
 loose = False
 
 _fits: dict[type, bool] = {}  # by the class of dispatchers: kernels are many, and the answer is one
