@@ -141,10 +141,11 @@ def turning_drum(seed):
 def test_the_work_of_a_step_is_bounded(bounded):
     """Sixteen such bodies took more than 50 CPU seconds for a step. Once a step has done its work, impacts are
     inelastic: what is left are the stages of a few sub-steps, and the status says so. Without the bound a step of this
-    run does more work than with it, and reports success."""
+    run does more work than with it, and reports success. The share of the bound that is set lets the test be short: the
+    step that does most takes 1.37e7 without it."""
     models = {"friction_model": "pyramid", "stepper": "time_of_impact", "step": 0.03}
     sim = carom.Simulation(turning_drum(0), "sqm", **models)
-    bound = 0.25 * sim.engine.most_work  # a quarter: the test is to be short
+    bound = 0.15 * sim.engine.most_work
     sim.engine.most_work = bound if bounded else np.inf
     most, statuses, state = 0.0, set(), sim.state
     for _ in range(13):
