@@ -44,6 +44,36 @@ def test_the_first_apex_is_that_of_an_exact_impact(dimension, restitution, step)
     assert apex(dropped(dimension, restitution, step)) == pytest.approx(restitution**2, abs=1e-12)
 
 
+@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("stepper", ["drift_safe", "substepped"])
+@pytest.mark.parametrize("step", [0.02, 0.05])
+def test_balls_that_graze_leave_along_the_closed_form(dimension, stepper, step):
+    """Two balls of radius 0.1 meet with a relative displacement of 1.6 and 4 radii per step, apart at both its ends.
+
+    Both fall alike, so their relative motion is straight, and the line of centers at the touch follows from the offset
+    b: its component along it is `sqrt(4 r^2 - b^2)`. A search of contacts at the ends of steps alone lets such balls
+    pass through each other by up to a fifth of a diameter, with an error of half of the approach speed.
+    """
+    rng, radius, speed, e = np.random.default_rng(3), 0.1, 8.0, 0.8
+    shape = Disc(radius) if dimension == 2 else Sphere(radius)
+    for _ in range(12):
+        offset, start = radius * rng.uniform(1.2, 1.97), -1.0 - rng.uniform(0.0, speed * step)
+        position, velocity, gravity = np.zeros((2, dimension)), np.zeros((2, dimension)), np.zeros(dimension)
+        position[0, 0], position[1, :2], gravity[1] = start, (1.0, offset), -G
+        velocity[:, 0] = 0.5 * speed, -0.5 * speed
+        material = {"default": Material(restitution=e)}
+        scene = Scene(
+            "grazing", [Bodies(shape, position, velocity, mass=1.0)], materials=material, gravity=gravity, step=step
+        )
+        after = states_of(scene, round(0.5 / step), stepper=stepper)[-1].velocity[:, :dimension]
+        normal = np.zeros(dimension)
+        normal[:2] = np.sqrt(4.0 * radius**2 - offset**2), offset
+        normal /= 2.0 * radius
+        relative = velocity[1] - velocity[0]
+        expected = relative - (1.0 + e) * (relative @ normal) * normal
+        np.testing.assert_allclose(after[1] - after[0], expected, atol=1e-13 * speed)
+
+
 def test_the_tolerance_is_relative_to_the_speed_at_the_time_of_impact():
     """A ball hits the floor at sqrt(2 g DROP), not at its slower speed at the start of that step; to rounding."""
     engine, state = engine_of(dropped(2, 0.5, 0.01))

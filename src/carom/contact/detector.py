@@ -74,13 +74,24 @@ class Detector:
         """
         if self.world.dimension == 2:
             return self.at_ends(before, after, margin)
+        return self.closing(before, after, margin)[0]
+
+    def closing(self, before: State, after: State, margin: float | Floats) -> tuple[ContactSet, bool]:
+        """The contacts of `find`, in 2D also those of fast discs that overlap within the step but not at its end.
+
+        The second value tells whether some pair passes through each other, or grazes, and is apart at both ends.
+        """
         moved = relative_displacements(self.pairs, before, after)
         if not moves_far(self.pairs, moved):
-            return self.at_ends(before, after, margin)
-        from .swept import with_swept  # late: few steps need these kernels
+            return self.at_ends(before, after, margin), False
+        from .swept import with_passing_balls, with_swept  # late: few steps need these kernels
 
-        found = self.at_ends(before, after, margin, moved.center)
-        return with_swept(self.pairs, moved, before, after, found)
+        ends = self.at_ends(before, after, margin, moved.center)
+        if self.world.dimension == 3:
+            found = with_swept(self.pairs, moved, before, after, ends)
+        else:
+            found = with_passing_balls(self.pairs, before, after, ends)
+        return found, found is not ends
 
     def along(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """The contacts of all pairs that overlap at any time between two states, and those of `at_ends`.

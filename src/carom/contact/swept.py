@@ -5,7 +5,8 @@ Such pairs are apart at the start of the step and after free motion, but not in 
 smallest width. Guarantees:
 
 * L <= w / 2: the pair is not tested. Bodies that are apart at both ends of the step overlap by no more than
-  L / 2 <= w / 4 in between: they may graze undetected, but do not cross.
+  L / 2 <= w / 4 in between, balls by no more than `L^2 / (16 w)` (1.6 percent of w): they may graze undetected, but do
+  not cross.
 * L > w / 2, at any speed: if the bodies overlap by more than 1e-3 w (for meshes: by more than a cell of the distance
   grid) at any time, the pair gets contacts. Within the step bodies are taken to move straight and to rotate steadily by
   less than half a turn: under gravity g the true path differs by up to g h^2 / 8, and a body that rotates by more than
@@ -83,7 +84,9 @@ def with_swept(pairs: Pairs, moved: Displacements, before: State, after: State, 
     `pairs` are candidates that include all whose bounding spheres meet within the step, `moved` their displacements.
     """
     crossings = swept_pairs(pairs, moved, before, after, found)
-    return found if crossings is None else found.joined(contacts_at_touch(pairs.world, before, crossings))
+    if crossings is None:
+        return found
+    return _instead(found, contacts_at_touch(pairs.world, before, crossings), pairs.world.count)
 
 
 def with_all_swept(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> ContactSet:
@@ -92,18 +95,40 @@ def with_all_swept(pairs: Pairs, moved: Displacements, before: State, after: Sta
     Balls are tested in closed form, however little they move. Their contacts have the geometry of the start; the
     predicted gap is that of the nearest approach. Other pairs are tested as described above, if they move far.
     """
-    world = pairs.world
-    shapes, places = world.shapes, (before.position, after.position)
-    sides = sides_in_step(world.periodic, before.time, after.time)
-    table = pairs.list.table[_unknown(pairs.list.table, found.first, found.second, world.count)]
-    balls = _passing_balls(table, sides, *places, shapes.round, shapes.radius)
-    if len(balls):
-        found = found.joined(ContactSet(balls, world.dimension))
+    world, found = pairs.world, with_passing_balls(pairs, before, after, found)
     if world.dimension == 3:
         return with_swept(pairs, moved, before, after, found) if moves_far(pairs, moved) else found
-    if not shapes.round.all() and moves_far(pairs, moved):
+    if not world.shapes.round.all() and moves_far(pairs, moved):
         found = found.joined(_passing_polygons(pairs, moved, before, after, found))
     return found
+
+
+def with_passing_balls(pairs: Pairs, before: State, after: State, found: ContactSet) -> ContactSet:
+    """The contacts `found` of a step, and those of balls that overlap within it but not at its end; also in 2D."""
+    world = pairs.world
+    sides = sides_in_step(world.periodic, before.time, after.time)
+    shapes, places = world.shapes, (before.position, after.position)
+    balls = _passing_balls(_not_closing(pairs, found), sides, *places, shapes.round, shapes.radius)
+    return _instead(found, ContactSet(balls, world.dimension), world.count) if len(balls) else found
+
+
+def _not_closing(pairs: Pairs, found: ContactSet) -> Ints:
+    """Table of the candidate pairs without those of which a contact closes.
+
+    Contacts in `found` may have a gap at the end of the step, which impulses may close. Such pairs may have passed
+    through each other as well.
+    """
+    table, closing = pairs.list.table, found.predicted <= 0.0
+    return table[_unknown(table, found.first[closing], found.second[closing], pairs.world.count)]
+
+
+def _instead(found: ContactSet, new: ContactSet, count: int) -> ContactSet:
+    """The contacts `new` in place of those of the same pairs of `count` bodies, and all others that were found."""
+    stay, between = np.ones(found.count, np.bool_), found.second >= 0
+    stay[between] = _unknown(
+        np.stack([found.first[between], found.second[between]], axis=1), new.first, new.second, count
+    )
+    return (found if stay.all() else found.take(stay)).joined(new)
 
 
 @kernel
@@ -178,15 +203,14 @@ def _passing_polygons(pairs: Pairs, moved: Displacements, before: State, after: 
 
 
 def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> Crossings | None:
-    """Pairs that touch between `before` and `after`, except those already found; None if there are none.
+    """Pairs that touch between `before` and `after`, except those whose contacts close; None if there are none.
 
     Only the first touches of a body count, because its motion after an impact is tested again.
     """
     world, shapes = pairs.world, pairs.world.shapes_3d
     places, sides = (before.position, after.position), sides_in_step(world.periodic, before.time, after.time)
-    numbers = meeting_pairs(pairs.list.table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)
-    table = pairs.list.table[numbers]
-    table = table[_unknown(table, found.first, found.second, world.count)]
+    table = _not_closing(pairs, found)
+    table = table[meeting_pairs(table, sides, *places, moved.rotation, pairs.radius, shapes.inner, 0.0)]
     if not len(table):
         return None
     turns, step = (before.orientation, after.orientation), after.time - before.time

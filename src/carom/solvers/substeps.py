@@ -142,6 +142,7 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
     rate, now, moved = 1.0 / plan.length, (s + 0.5) * plan.length, d + a + 2
     part = (s if pushes else s + 1) / plan.number
     elapsed, square = part * plan.number * plan.length, part * part
+    grown = (2.0 * s + 1.0) / (plan.number * plan.number)  # growth of the square in this sub-step
     for i in range(len(body)):
         first, second = body[i, 0], body[i, 1]
         if len(begin) > 0 and max(begin[first], begin[second]) > now:
@@ -159,7 +160,8 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
         if not pushes and gap > 0.0 and old == 0.0:  # left to the next sub-step, or to the law in the next step
             continue
         if gap >= 0.0 or not pushes or plan.push == 0.0:
-            new = max(old - data[i, mass] * (u + max(gap, 0.0) * rate), 0.0)
+            opens = data[i, bend] * grown if gap >= 0.0 else 0.0
+            new = max(old - data[i, mass] * (u + (max(gap, 0.0) + opens) * rate), 0.0)
         else:
             bias = max(BIAS_SHARE * rate * gap, -plan.push)
             stiff = min(max(-gap / plan.soft - 1.0, 0.0), 1.0)

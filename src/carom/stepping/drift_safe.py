@@ -192,7 +192,8 @@ class DriftSafe(Contained):
 
     def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
         """The contacts that free motion closes, or that reversed velocities would close, and their deepest overlap."""
-        found = self.find(start, end, searched, report)
+        found, _ = self.detector.closing(start, end, searched)
+        report.clock.lap("detect")
         near = np.empty(len(found.table), np.int64)
         count, overlap = near_contacts(found.table, searched, self.margin, near)
         return (found if count == len(near) else found.take(near[:count])), overlap

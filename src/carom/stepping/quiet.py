@@ -552,7 +552,7 @@ def _fly(axes, fixed, made, before, after):
     for b in range(len(fixed.radius) if numbers.halves else 0):
         bounds[1, b] = 0.5 * (bounds[1, b] + numbers.margin)
     near = True
-    if len(axes) == 3:
+    if len(axes) == 3 or numbers.halves:
         _, _, moved = _displacements(fixed, before, after, numbers.shared)
         near = moved <= 0.5 * FAR_MOTION * numbers.least
     kept = check(axes, made, after.position, bounds[1], none, numbers.shared, numbers.farthest) == LIST_KEPT

@@ -85,11 +85,15 @@ class Substepped(DriftSafe):
         start = prescribed(self.world, state, h)
         slow, searched = self.bounds(start, h)
         end = self.move(start, h, report)
-        found, overlap = self._near(start, end, searched, report)
+        found, overlap, passing = self._closing(start, end, searched, report)
         report.overlap = report.deepest = max(report.overlap, overlap)
         report.near = found
         last = end
-        if found.count:
+        if passing:  # the normals of the start do not hold for the rest of the step
+            ahead = Ahead(start, end, h, slow, searched, found, self.assemble(start, found, h, report), overlap)
+            last = self.hold_resting(self.resolve_impacts(ahead, report), report)
+            report.deepest = np.inf
+        elif found.count:
             records, speeds = self.scratch.taken(found.count)
             restitution = self._prepare(start, found, h, records)
             report.clock.lap("assemble")
@@ -108,9 +112,16 @@ class Substepped(DriftSafe):
         return slow, 0.5 * (searched + self.margin)
 
     def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
-        found = self.find(start, end, searched, report)
+        return self._closing(start, end, searched, report)[:2]
+
+    def _closing(
+        self, start: State, end: State, searched: Floats, report: StepReport
+    ) -> tuple[ContactSet, float, bool]:
+        """As for every drift-safe step; and whether bodies pass through each other, or graze."""
+        found, passing = self.detector.closing(start, end, searched)
+        report.clock.lap("detect")
         count, overlap = keep_near(found.table, searched, self.margin)
-        return ContactSet(found.table[:count], found.dimension), overlap
+        return ContactSet(found.table[:count], found.dimension), overlap, passing
 
     def _prepare(self, start: State, found: ContactSet, h: float, records: Records) -> Floats:
         """Fills the records of the contacts, and the bodies before the first sub-step; returns restitutions (m,)."""
