@@ -160,7 +160,8 @@ def _sweep(axes, spins, records, bodies, plan, s, pushes):
         if not pushes and gap > 0.0 and old == 0.0:  # left to the next sub-step, or to the law in the next step
             continue
         if gap >= 0.0 or not pushes or plan.push == 0.0:
-            opens = data[i, bend] * grown if gap >= 0.0 else 0.0
+            # Small bends are left out: bodies that others stop do not get as far, and would overlap.
+            opens = data[i, bend] * grown if gap >= 0.0 and data[i, bend] > plan.soft else 0.0
             new = max(old - data[i, mass] * (u + (max(gap, 0.0) + opens) * rate), 0.0)
         else:
             bias = max(BIAS_SHARE * rate * gap, -plan.push)
