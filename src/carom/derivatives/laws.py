@@ -176,12 +176,13 @@ def rough_worst_first(run: Replay, law: Any, contacts: Contacts, register: str, 
     """Single reflections with friction, the fastest approach first: sqm."""
     at, tol, start = run.begin(register), law.approach_left(contacts, 0.0), contacts.velocity
     given = points(run.contacts), start, contacts.restitution, tol, TIE * run.margins.scale, MOST_STAGES
-    *made, x, lam, margins = rough_reflections(*given)
-    _limit(run, len(made[0]), MOST_STAGES)
+    which, impulse, numbers, slopes, x, lam, margins = rough_reflections(*given)
+    _limit(run, len(which), MOST_STAGES)
     _note(run, margins[:4], ROUGH_MARGINS)
     tied = np.flatnonzero(margins[4] == 0.0)
     run.margins.note(tied, np.zeros(len(tied)), "has an impulse with two equal limits", GEOMETRY | MASSES)
     after = x.ravel()
+    made = (which, impulse, numbers, slopes)
     run.stages.append(RoughSequence(run.system, *made, at.velocity, after, at.register, at.impulses))
     return Ends(at.register, at.impulses, after, lam[:, 0].copy())
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from ..errors import ProblemError
 from ..kernels import kernel
+from ..laws.dormand_prince import STAGES as _STAGES
+from ..laws.dormand_prince import A as _A
+from ..laws.dormand_prince import B as _B
 from ..laws.lzb import SMALLEST_RESTITUTION, _without_gain
 from ..laws.springs import (
-    _A,
-    _B,
-    _STAGES,
     OPEN_SPEED,
     Scratch,
     Springs,

@@ -154,8 +154,8 @@ def _solve_mechanisms(
         wide = jointed[number]
     if wide.all():
         return _solve_reduced(blocks, chosen, velocity, impulse, accuracy, projection, given)
-    pairs = (np.ascontiguousarray(values[:, :2]) for values in (blocks.body, blocks.val))
-    narrow = Rows(*pairs, *blocks[2:])
+    body, val = np.ascontiguousarray(blocks.body[:, :2]), np.ascontiguousarray(blocks.val[:, :2])
+    narrow = blocks._replace(body=body, val=val)
     asked = accuracy._replace(visits=0) if isinstance(accuracy, Accuracy) else accuracy
     one = solve_contact(narrow, chosen[~wide], velocity, impulse, asked, projection, given)
     if not wide.any():
