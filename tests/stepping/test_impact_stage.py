@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.stepping.runs import engine_of, states_of
 
-from carom.scene import Bodies, Box, Disc, Material, Plane, Rectangle, Scene, Sphere
+from carom.scene import Bodies, Box, Disc, Drum, Material, Plane, Rectangle, Scene, Segment, Sphere
 
 G = 9.81
 DROP = 2.0
@@ -72,6 +72,27 @@ def test_balls_that_graze_leave_along_the_closed_form(dimension, stepper, step):
         relative = velocity[1] - velocity[0]
         expected = relative - (1.0 + e) * (relative @ normal) * normal
         np.testing.assert_allclose(after[1] - after[0], expected, atol=1e-13 * speed)
+
+
+@pytest.mark.parametrize("stepper", ["drift_safe", "substepped", "time_of_impact"])
+@pytest.mark.parametrize("post", [0.0, 0.1])
+def test_a_fast_ball_does_not_pass_a_post(stepper, post):
+    """A disc of radius 0.1 meets a round obstacle, or the end of a segment, at up to 4 radii per step, apart at both
+    ends of the step: it is reflected along the line from the obstacle's center to its own at the touch."""
+    rng, radius, speed, step = np.random.default_rng(4), 0.1, 8.0, 0.05
+    obstacle = Drum(post, inside=False) if post else Segment((0.0, 0.0), (2.0, 0.0))
+    for _ in range(12):
+        share, start = rng.uniform(-0.95, 0.95), -1.0 - rng.uniform(0.0, speed * step)
+        angle = 0.0 if post else rng.uniform(0.3, 0.5) * np.pi  # below the segment and up past its end
+        along, across = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+        share = share if post else abs(share)  # beyond the end, where the segment is a point
+        position = start * along + share * (radius + post) * across
+        normal = share * across - np.sqrt(1.0 - share**2) * along
+        velocity = speed * along
+        body = Bodies(Disc(radius), [position], [velocity], mass=1.0)
+        scene = Scene("post", [body], [obstacle], materials={"default": Material(1.0)}, gravity=(0.0, 0.0), step=step)
+        after = states_of(scene, 8, stepper=stepper)[-1].velocity[0, :2]
+        np.testing.assert_allclose(after, velocity - 2.0 * (velocity @ normal) * normal, atol=1e-12 * speed)
 
 
 def test_the_tolerance_is_relative_to_the_speed_at_the_time_of_impact():

@@ -121,6 +121,28 @@ def passes(before, after, p, q):
     return 0.0 <= along <= 1.0
 
 
+@lean
+def gap_on_the_way(before, after, p, q):
+    """The smallest gap of a point that moves from p to q past a round obstacle or the ends of a segment.
+
+    Infinite if the point is nearest at one of the ends of its way, or if the boundary has no outside.
+    """
+    if before.kind == OUTSIDE:
+        return _nearest_on_the_way(p - before.point, q - after.point) - before.radius
+    if before.kind == SEGMENT:
+        one = _nearest_on_the_way(p - before.point, q - after.point)
+        return min(one, _nearest_on_the_way(p - before.axis, q - after.axis))
+    return np.inf
+
+
+@lean(inline="always")
+def _nearest_on_the_way(e, f):
+    """The distance from the origin of the line from e to f, infinite where it is that of e or f."""
+    w = f - e
+    along, square = dot(e, w), dot(w, w)
+    return np.inf if along >= 0.0 or -along >= square else norm(e - (along / square) * w)
+
+
 @kernel(inline="always")
 def _side(segment, p):
     e, f = segment.axis - segment.point, p - segment.point

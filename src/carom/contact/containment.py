@@ -10,7 +10,7 @@ points, and w its half width; for pairs the smaller w counts.
   NOTICED_OVERLAP + 2 FAST_DISPLACEMENT <= NOTED_OVERLAP.
 * Crossing: pairs that are displaced by more than FAR_MOTION w relative to each other must not be deeper than
   CROSSING_DEPTH w in each other at any time, if they move straight and rotate steadily from start to end. Slower pairs
-  cannot pass through each other.
+  cannot pass through each other. Round obstacles and segments are compared with the circle of radius w in a body.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
-from ..geometry.vectors import Vec3
 from ..kernels import kernel
 from ..scene.model import Scene
 from ..solvers.rows import Floats, Ints
 from ..world import INSIDE, OUTSIDE, PLANE, SEGMENT, TUBE, State, World
-from .boundaries import boundaries_at, boundary_of, boundary_table, passes
+from .boundaries import boundaries_at, boundary_of, boundary_table, gap_on_the_way, passes
 from .contact_set import FEATURE, GAP, ContactSet
-from .detector import Detector, find_contacts
+from .detector import Detector, find_contacts, place
 from .motion import FAR_MOTION, Motions, displacements, meeting_pairs, pair_motions
 from .one_sided import ONE_SIDED
 from .pairs import COLUMNS, FIRST, IMAGE, NO_IMAGE, SECOND, sides_in_step
@@ -63,7 +62,7 @@ class Containment:
         self.world, self.detector = world, detector
         self.inner = np.ascontiguousarray(world.shapes.inner)
         self.least = float(self.inner.min(initial=np.inf))
-        self.segments = np.flatnonzero(world.boundaries.kind == SEGMENT)
+        self.obstacles = np.flatnonzero((world.boundaries.kind == SEGMENT) | (world.boundaries.kind == OUTSIDE))
 
     def violation(self, before: State, after: State, overlap: float) -> Violation | None:
         """What the step from `before` to `after` has not kept apart.
@@ -176,22 +175,25 @@ class Containment:
             if k >= 0:
                 first, second = motions.owner.reshape(2, -1)[:, k]
                 return Violation(int(first), int(second), 0.0, np.inf)
-        if len(self.segments):
+        if len(self.obstacles):
             tables = (boundary_table(b) for b in boundaries_at(self.world, before.time, after.time - before.time))
-            i, w = _through_segment(*tables, self.segments, before.position, after.position, self.world.free)
+            ways = (before.position, after.position)
+            i, w = _through_obstacle(*tables, self.obstacles, *ways, self.inner, self.world.free)
             if i >= 0:
                 return Violation(int(i), int(-1 - w), 0.0, np.inf)
         return None
 
 
 @kernel
-def _through_segment(table0, table1, segments, p, q, free):
-    """A free body whose center passes through a segment, and the number of that; -1 if there is none."""
-    for w in segments:
-        segment0, segment1 = boundary_of(table0, w), boundary_of(table1, w)
+def _through_obstacle(table0, table1, obstacles, p, q, inner, free):
+    """A free body whose center passes through a segment, or which was deep in its end or in a round obstacle within the
+    step; and the number of that. -1 if there is none."""
+    for w in obstacles:
+        before, after = boundary_of(table0, w), boundary_of(table1, w)
         for i in range(len(p)):
-            start, end = Vec3(p[i, 0], p[i, 1], 0.0), Vec3(q[i, 0], q[i, 1], 0.0)
-            if free[i] and passes(segment0, segment1, start, end):
+            start, end = place(p, i), place(q, i)
+            deep = gap_on_the_way(before, after, start, end) < (1.0 - CROSSING_DEPTH) * inner[i]
+            if free[i] and (deep or (before.kind == SEGMENT and passes(before, after, start, end))):
                 return i, w
     return -1, -1
 

@@ -12,8 +12,8 @@ from ..geometry.vectors import Vec3, dot, norm
 from ..kernels import kernel, lean
 from ..solvers.rows import Floats
 from ..solvers.threads import on_threads, thread_count
-from ..world import PLANE, SEGMENT, State, World
-from .boundaries import boundaries_at, boundary_of, boundary_table, passes, point_gap
+from ..world import OUTSIDE, PLANE, SEGMENT, State, World
+from .boundaries import boundaries_at, boundary_of, boundary_table, gap_on_the_way, passes, point_gap
 from .contact_set import PERIODIC_WIDTH, WIDTH, Contact, ContactSet, put, with_room
 from .motion import moves_far, relative_displacements
 from .pairs import (
@@ -344,6 +344,9 @@ def _with_boundaries(ends, radius, chosen, table, n):
                 predicted = point_gap(boundary1, q)[0] - r
             if segment and passes(boundary0, boundary1, place(before, i), q):
                 predicted = -predicted - 2.0 * r
+            elif segment or boundary1.kind == OUTSIDE:
+                nearest = gap_on_the_way(boundary0, boundary1, place(before, i), q) - r
+                predicted = nearest if nearest < 0.0 < predicted else predicted
             if predicted <= margins[i]:
                 table = with_room(table, n, 1)
                 _put_bounded(table, n, (i, w), (boundary0, boundary1), (place(before, i), q), r, predicted)

@@ -25,7 +25,7 @@ from ..geometry.vectors import Vec3, cross, dot, norm, to_local, to_world
 from ..kernels import kernel, lean
 from ..problem.assemble import Motion, put_rows
 from ..solvers.rows import Floats, Ints
-from ..world import PLANE, SEGMENT, Masses
+from ..world import OUTSIDE, PLANE, SEGMENT, Masses
 
 NEWTON_ITERATIONS = 8  # for the time at which a gap closes; the error is squared by each
 SETTLED_TIME = 1e-14  # fraction of a step: a smaller change of that time is rounding
@@ -244,12 +244,22 @@ def ball_closing(flight, meeting, who, last, guess):
     for _ in range(NEWTON_ITERATIONS):
         gap, rate = _gap_of_boundary(flight, meeting, t) if wall else _gap_of_balls(meeting, t)
         if rate >= 0.0:  # beyond the deepest overlap, or an overlap that opens
-            break
+            passing = wall and t > last and level == 0.0 and rounds(flight, meeting.boundary)
+            if not passing or _gap_of_boundary(flight, meeting, last)[1] >= 0.0:
+                break
+            t = last  # the gap of an obstacle is convex: from here on Newton's method does not pass its first root
+            continue
         change = min(max(t - (gap - level) / rate, last), h) - t
         t += change
         if abs(change) <= SETTLED_TIME * h:
             break
     return t
+
+
+@lean(inline="always")
+def rounds(flight, k):
+    """Whether bodies may pass boundary k, an obstacle or a segment, on the outside."""
+    return flight.boundaries[k, KIND] in (OUTSIDE, SEGMENT)
 
 
 @lean(inline="always")
