@@ -9,6 +9,9 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel
 from ..laws import Law
+from ..problem.jointed_mass import JointedMass
+from ..problem.joints import joints_from_matrix
+from ..problem.mass import BlockMass, DiagonalMass, rows_from_pairs
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.rows import Floats
@@ -112,24 +115,18 @@ class MujocoBridge(Bridge):
         mass, velocity = tree_masses(*self._chosen, self._trees, self._masses, data.qvel)
         found = (contact.geom[chosen], place[chosen], frame[chosen], pairs[chosen])
         bodies, rows = tree_rows(*self._chosen, found, self._trees, self._moving, self._motions)
-        joints = self._held(held)
-        free = [k for k in range(len(chosen)) if rows[k, 0].any() and not _locked(rows[k, 0], bodies[k], joints)]
-        if not free:
+        held, block = self._held(held), velocity.shape
+        matrix = DiagonalMass(mass[:, :, 0]) if block[1] == 1 else BlockMass(mass)
+        joints = None if held is None else joints_from_matrix(held, held @ velocity.ravel(), block)
+        free = rows[:, 0].any(axis=(1, 2))
+        if joints is not None and free.any():
+            free[free] = ~JointedMass(matrix, joints, block).is_locked(rows_from_pairs(bodies[free], rows[free, 0]))
+        if not free.all():
+            chosen, bodies, rows = chosen[free], bodies[free], rows[free]
+        if len(chosen) == 0:
             return None
         friction = np.where(contact.dim[chosen] > 1, contact.friction[chosen, 0], 0.0)
-        used = slice(None) if len(free) == len(chosen) else free
-        return ImpactProblem.from_blocks(
-            mass,
-            bodies[used],
-            rows[used, 0],
-            velocity,
-            tangents=rows[used, 1:],
-            joints=joints,
-            joint_speed=None if joints is None else joints @ velocity.ravel(),
-            friction=friction[used],
-            restitution=1.0 if self.restitution is None else self.restitution,
-            name="MuJoCo",
-        )
+        return self.assembled(matrix, bodies, rows, velocity, friction=friction, joints=joints, name="MuJoCo")
 
     def _equalities(self) -> tuple[Floats | None, Any]:
         """The active equality constraints, which MuJoCo puts first: loops, welds, coupled joints, tendons.
@@ -263,16 +260,3 @@ def tree_rows(trees, d, found, tree, moving, motions):
                     rows[i, r, own, k - low] += sign * along
                 k = parent[k]
     return bodies, rows
-
-
-def _locked(row: Floats, bodies: Any, joints: Floats | None) -> bool:
-    """Whether a row is a combination of those of the joints, so that no motion is left along it."""
-    if joints is None:
-        return False
-    d = row.shape[1]
-    flat = np.zeros(joints.shape[1])
-    for side, body in enumerate(bodies):
-        if body >= 0:
-            flat[body * d : (body + 1) * d] = row[side]
-    explained = joints.T @ np.linalg.lstsq(joints.T, flat, rcond=1e-10)[0]
-    return bool(np.linalg.norm(flat - explained) <= 1e-9 * np.linalg.norm(flat))

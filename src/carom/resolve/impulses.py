@@ -102,7 +102,7 @@ def _solve_scaled(problem: ImpactProblem, response: Response) -> ImpactSolution:
 
 def _solve(problem: ImpactProblem, response: Response) -> ImpactSolution:
     result = _copied(resolve(problem.contacts, response), problem, response.law)
-    return _solution(problem, response, verified(problem, result, response))
+    return _solution(problem, response, *verified(problem, result, response))
 
 
 def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
@@ -290,12 +290,14 @@ def _work_rounding(contacts: Contacts) -> float:
     return WORK_ROUNDING * scale
 
 
-def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:
+def _solution(
+    problem: ImpactProblem, response: Response, result: Impulses, velocity: Floats | None
+) -> ImpactSolution:
     normal, tangent = result.normal, result.tangent
     return ImpactSolution(
         problem=problem,
         law=response.law.name,
-        velocity=_read_only(problem.velocity_after(normal, tangent)),
+        velocity=_read_only(problem.velocity_after(normal, tangent) if velocity is None else velocity),
         impulse=_read_only(normal),
         friction_impulse=None if tangent is None else _read_only(tangent),
         iterations=result.iterations,
