@@ -160,9 +160,7 @@ class MujocoBridge(Bridge):
         return flat if len(flat) else None
 
     def write(self, velocity: Floats) -> None:
-        for k, tree in enumerate(self._chosen[0]):
-            first, count = self._trees[1][tree], self._trees[2][tree]
-            self.data.qvel[first : first + count] = velocity[k, :count]
+        put_rates(self._chosen[0], self._trees, np.array(velocity), self.data.qvel)
 
     def advance(self) -> None:
         mujoco.mj_step(self.model, self.data)
@@ -229,6 +227,15 @@ def tree_masses(trees, d, tree, matrix, rates):
                 j = column[e] - low
                 mass[k, i, j] = mass[k, j, i] = value[e]
     return mass, velocity
+
+
+@kernel
+def put_rates(trees, tree, velocity, rates):
+    """Writes velocities (n, d) of trees to the rates of the model."""
+    _, first, count = tree
+    for k in range(len(trees)):
+        for i in range(count[trees[k]]):
+            rates[first[trees[k]] + i] = velocity[k, i]
 
 
 @kernel

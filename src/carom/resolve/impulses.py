@@ -290,9 +290,7 @@ def _work_rounding(contacts: Contacts) -> float:
     return WORK_ROUNDING * scale
 
 
-def _solution(
-    problem: ImpactProblem, response: Response, result: Impulses, velocity: Floats | None
-) -> ImpactSolution:
+def _solution(problem: ImpactProblem, response: Response, result: Impulses, velocity: Floats | None) -> ImpactSolution:
     normal, tangent = result.normal, result.tangent
     return ImpactSolution(
         problem=problem,
