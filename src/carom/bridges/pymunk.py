@@ -10,6 +10,9 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel, lean
 from ..laws import Law
+from ..problem.checks import finite, frozen, positive
+from ..problem.joints import Joints
+from ..problem.mass import DiagonalMass, rows_from_pairs
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.rows import Floats, Ints
@@ -29,6 +32,7 @@ STATE = (
     | pymunk.batch.BodyFields.VELOCITY
     | pymunk.batch.BodyFields.ANGULAR_VELOCITY
 )
+AXIS_ROUNDING = 1e-9  # distances along axes that differ by less, relative to the size of two shapes, are equal
 X, Y, ANGLE, VX, VY, SPIN = range(6)  # columns of the state of a body, in the order of pymunk.batch
 # What an impact does not change, what it may open, and forces, which give no impulse in an instant.
 HOLDING = (pymunk.PivotJoint, pymunk.PinJoint, pymunk.GrooveJoint, pymunk.GearJoint, pymunk.SimpleMotor)
@@ -86,6 +90,7 @@ class PymunkBridge(Bridge):
             self._place = {body: order[body.id] for body in space.bodies if body.body_type == pymunk.Body.DYNAMIC}
             self._movable = np.array([body in self._place for body in self._bodies] + [False])
             self._constraints = [constraint for constraint in space.constraints if acts(constraint)]
+            self._one_sided = [c for c in self._constraints if isinstance(c, (*ONE_SIDED, pymunk.GrooveJoint))]
             links = [[self._place.get(body, -1) for body in (c.a, c.b)] for c in self._constraints]
             self._links = np.array(links, np.int64).reshape(-1, 2)
         return np.frombuffer(buffer.float_buf())
@@ -115,7 +120,7 @@ class PymunkBridge(Bridge):
         found = list(self._contacts(pairs[near], reach[near]))
         if not found:
             return None
-        found += [limit for constraint in self._constraints for limit in _limits(constraint)]
+        found += [limit for constraint in self._one_sided for limit in _limits(constraint)]
         rows = np.array([contact.rows() for contact in found])
         moving = np.array([[_velocity(body) for body in contact.pair] for contact in found]).reshape(-1, 1, 6)
         bodies = np.array([[self._place.get(body, -1) for body in contact.pair] for contact in found])
@@ -130,33 +135,30 @@ class PymunkBridge(Bridge):
         fixed = moving * np.repeat(bodies < 0, 3, axis=1)[:, None]
         boundary = (rows * fixed).sum(axis=2)[chosen]
         velocity = np.array([_velocity(body) for body in self.bodies])
-        joints = self._held(number)
-        _, friction, restitution = given[chosen].T
-        return ImpactProblem.from_blocks(
-            [(body.mass, body.mass, body.moment) for body in self.bodies],
+        mass = finite("mass", [(body.mass, body.mass, body.moment) for body in self.bodies])
+        return self.assembled(
+            DiagonalMass(positive("mass", mass)),
             number[bodies[chosen]],
-            rows[chosen, 0].reshape(-1, 2, 3),
+            rows[chosen].reshape(-1, 2, 2, 3),
             velocity,
-            tangents=rows[chosen, 1:].reshape(-1, 1, 2, 3),
-            boundary_speed=boundary[:, 0],
-            tangent_speed=boundary[:, 1:],
-            friction=friction,
-            restitution=restitution if self.restitution is None else self.restitution,
-            joints=joints,
-            joint_speed=None if joints is None else joints @ velocity.ravel(),
+            boundary=boundary,
+            friction=given[chosen, 1],
+            restitution=given[chosen, 2],
+            joints=self._held(number, velocity),
             name="pymunk",
         )
 
-    def _held(self, number: Ints) -> Floats | None:
-        """Rows of the constraints of the bodies with a number, at the speeds that these have."""
-        rows, count = [], int(number.max()) + 1
-        for constraint, pair in zip(self._constraints, number[self._links], strict=True):
-            for row in _rows(constraint) if pair.max() >= 0 else ():
-                rows.append(np.zeros((count, 3)))
-                for side, body in enumerate(pair):
-                    if body >= 0:
-                        rows[-1][body] = row[3 * side : 3 * side + 3]
-        return np.reshape(rows, (len(rows), -1)) if rows else None
+    def _held(self, number: Ints, velocity: Floats) -> Joints | None:
+        """The constraints of the bodies with a number, at the speeds that these have."""
+        rows, pairs, links = [], [], number[self._links]
+        for k in np.flatnonzero((links >= 0).any(axis=1)):
+            made = _rows(self._constraints[k])
+            rows += made
+            pairs += [links[k]] * len(made)
+        if not rows:
+            return None
+        held = rows_from_pairs(np.array(pairs), np.reshape(rows, (-1, 2, 3)))
+        return Joints(held, frozen(held.times(velocity)), tuple(f"joints[{k}]" for k in range(len(rows))))
 
     def _contacts(self, pairs: Ints, reach: Floats) -> Iterator[Touching]:
         """The contacts of pairs (p, 2) of shapes that are nearer than the distances (p,)."""
@@ -404,8 +406,8 @@ def _lead(frame, i, j, touch):
 def _approach_of(outlines, points, i, j, frame, touch, h):
     """A bound on the approach of shapes i and j that may touch within the step; 0 if an axis keeps them apart.
 
-    Axes are the normals of edges; for circles the directions from all vertices as well, of which the one with the
-    largest distance is the normal of the contact.
+    Axes are the normals of edges; for circles the directions from all vertices as well. The one with the largest
+    distance is the normal of the contact, unless two vertices are nearest to each other.
     """
     a, b, reach = frame[i], frame[j], outlines.reach
     vx, vy = b[6] - a[6], b[7] - a[7]
@@ -435,8 +437,61 @@ def _approach_of(outlines, points, i, j, frame, touch, h):
             if gap > best:
                 best, approach = gap, speed
     if reach[i] > 0.0 and reach[j] > 0.0:
-        return np.sqrt(vx * vx + vy * vy) + turning
+        along = _approach_of_edges(outlines, points, i, j, frame, touch, h, best + rounding)
+        return along if along >= 0.0 else np.sqrt(vx * vx + vy * vy) + turning
     return approach + turning
+
+
+@lean
+def _approach_of_edges(outlines, points, i, j, frame, touch, h, best):
+    """The fastest approach of vertices of polygons i and j that may close within the step, along the contact's normal.
+
+    It is that of an edge with the largest distance `best` of the polygons without their rounding. Contacts lie at
+    vertices, at which the other polygon is beside them. -1 where two vertices are nearest to each other.
+    """
+    lead, rounding = touch + frame[i, 10] + frame[j, 10], outlines.radius[i] + outlines.radius[j]
+    equal, fastest = AXIS_ROUNDING * (outlines.reach[i] + outlines.reach[j]), 0.0
+    slack = abs(frame[i, 8] - frame[j, 8]) * equal  # to shift a contact along the normal does not change its approach
+    for side in range(2):
+        s, o = (i, j) if side == 0 else (j, i)
+        first, last, low, high = outlines.ptr[s], outlines.ptr[s + 1], outlines.ptr[o], outlines.ptr[o + 1]
+        for k in range(first, last):
+            e = k + 1 if k + 1 < last else first
+            tx, ty = points[e, 0] - points[k, 0], points[e, 1] - points[k, 1]
+            length = np.sqrt(tx * tx + ty * ty)
+            if length == 0.0:
+                continue
+            tx, ty = tx / length, ty / length
+            nx, ny, plane = ty, -tx, points[k, 0] * ty - points[k, 1] * tx
+            gap = _least(points, low, high, nx, ny) - plane
+            if gap < best - equal:
+                continue
+            begin, end = np.inf, -np.inf
+            for x in range(low, high):
+                if points[x, 0] * nx + points[x, 1] * ny - plane <= gap + equal:
+                    place = (points[x, 0] - points[k, 0]) * tx + (points[x, 1] - points[k, 1]) * ty
+                    begin, end = min(begin, place), max(end, place)
+            if gap > -equal and (begin > length or end < 0.0):
+                return -1.0
+            for mine in range(2):
+                a, b, c, d = (low, high, first, last) if mine == 0 else (first, last, low, high)
+                begin, end = _least(points, c, d, tx, ty) - lead, -_least(points, c, d, -tx, -ty) + lead
+                for x in range(a, b):
+                    px, py = points[x, 0], points[x, 1]
+                    place, depth = px * tx + py * ty, px * nx + py * ny
+                    apart = (depth - plane if mine == 0 else plane + gap - depth) - rounding
+                    speed = _closing(frame, s, o, px, py, nx, ny) + slack
+                    if begin <= place <= end and apart - h * max(speed, 0.0) <= touch:
+                        fastest = max(fastest, speed)
+    return fastest
+
+
+@kernel(inline="always")
+def _closing(frame, s, o, x, y, nx, ny):
+    """Speed at which shape o approaches shape s at a point, against a normal that points from s to o."""
+    vx = frame[o, 6] - frame[o, 8] * (y - frame[o, 5]) - frame[s, 6] + frame[s, 8] * (y - frame[s, 5])
+    vy = frame[o, 7] + frame[o, 8] * (x - frame[o, 4]) - frame[s, 7] - frame[s, 8] * (x - frame[s, 4])
+    return -(vx * nx + vy * ny)
 
 
 @lean
