@@ -87,6 +87,10 @@ class PymunkBridge(Bridge):
             self._outlines = outlines(space, order)
             self._shapes = [shape for shape in space.shapes if not shape.sensor]
             self._bodies = sorted(space.bodies, key=lambda body: order[body.id])
+            self._order = {body: order[body.id] for body in space.bodies}
+            self._gravity_centers = np.zeros((2, len(order)))
+            for body, k in self._order.items():
+                self._gravity_centers[:, k] = body.center_of_gravity
             self._place = {body: order[body.id] for body in space.bodies if body.body_type == pymunk.Body.DYNAMIC}
             self._movable = np.array([body in self._place for body in self._bodies] + [False])
             self._constraints = [constraint for constraint in space.constraints if acts(constraint)]
@@ -117,14 +121,18 @@ class PymunkBridge(Bridge):
         owners = self._outlines.body[pairs]
         free, nothing = np.where(self._movable[owners], owners, -1), np.zeros(len(pairs))
         near, _ = self.impacting(free, nothing, -speed, horizon, self._links)
-        found = list(self._contacts(pairs[near], reach[near]))
-        if not found:
+        contacts = list(self._contacts(pairs[near], reach[near]))
+        if not contacts:
             return None
-        found += [limit for constraint in self._one_sided for limit in _limits(constraint)]
-        rows = np.array([contact.rows() for contact in found])
-        moving = np.array([[_velocity(body) for body in contact.pair] for contact in found]).reshape(-1, 1, 6)
-        bodies = np.array([[self._place.get(body, -1) for body in contact.pair] for contact in found])
-        given = np.array([(contact.gap, contact.friction, contact.restitution) for contact in found])
+        place, given = np.array([pair for pair, _ in contacts]), np.array([numbers for _, numbers in contacts])
+        rows, given = self._rows_of(state, place, given[:, 3:]), given[:, :3]
+        limits = [limit for constraint in self._one_sided for limit in _limits(constraint)]
+        if limits:
+            place = np.concatenate([place, [[self._order.get(body, -1) for body in limit.pair] for limit in limits]])
+            rows = np.concatenate([rows, [limit.rows() for limit in limits]])
+            given = np.concatenate([given, [(limit.gap, 0.0, 0.0) for limit in limits]])
+        speeds = np.concatenate([state.reshape(-1, 6)[:, VX:], np.zeros((1, 3))])  # the static body is the last one
+        moving, bodies = speeds[place].reshape(-1, 1, 6), np.where(self._movable[place], place, -1)
         approach = (rows[:, 0] * moving[:, 0]).sum(axis=1)
         chosen, own = self.impacting(bodies, given[:, 0], approach, horizon, self._links)
         if len(chosen) == 0:
@@ -134,7 +142,7 @@ class PymunkBridge(Bridge):
         number[own] = np.arange(len(own))
         fixed = moving * np.repeat(bodies < 0, 3, axis=1)[:, None]
         boundary = (rows * fixed).sum(axis=2)[chosen]
-        velocity = np.array([_velocity(body) for body in self.bodies])
+        velocity = speeds[own]
         mass = finite("mass", [(body.mass, body.mass, body.moment) for body in self.bodies])
         return self.assembled(
             DiagonalMass(positive("mass", mass)),
@@ -160,8 +168,25 @@ class PymunkBridge(Bridge):
         held = rows_from_pairs(np.array(pairs), np.reshape(rows, (-1, 2, 3)))
         return Joints(held, frozen(held.times(velocity)), tuple(f"joints[{k}]" for k in range(len(rows))))
 
-    def _contacts(self, pairs: Ints, reach: Floats) -> Iterator[Touching]:
-        """The contacts of pairs (p, 2) of shapes that are nearer than the distances (p,)."""
+    def _rows_of(self, state: Floats, place: Ints, where: Floats) -> Floats:
+        """Normal and tangent rows (m, 2, 6) of contacts of the bodies `place` (m, 2), at points with normals (m, 4)."""
+        body = state.reshape(-1, 6)
+        cos, sin, (x, y) = np.cos(body[:, ANGLE]), np.sin(body[:, ANGLE]), self._gravity_centers
+        center = np.zeros((len(body) + 1, 2))
+        center[:-1, 0], center[:-1, 1] = body[:, X] + cos * x - sin * y, body[:, Y] + sin * x + cos * y
+        arm, normal = where[:, None, :2] - center[place], where[:, 2:]
+        rows = np.empty((len(place), 2, 2, 3))
+        for k, direction in enumerate((normal, normal[:, ::-1] * (-1.0, 1.0))):
+            rows[:, k, :, :2] = direction[:, None]
+            rows[:, k, :, 2] = arm[:, :, 0] * direction[:, None, 1] - arm[:, :, 1] * direction[:, None, 0]
+        rows[:, :, 0] *= -1.0
+        return rows.reshape(-1, 2, 6)
+
+    def _contacts(self, pairs: Ints, reach: Floats) -> Iterator[tuple[tuple[int, int], tuple[float, ...]]]:
+        """The contacts of pairs (p, 2) of shapes that are nearer than the distances (p,).
+
+        Places of two bodies; gap, friction, restitution, a point (2,) and a normal (2,).
+        """
         for first in dict.fromkeys(pairs[:, 0].tolist()):
             mine = pairs[:, 0] == first
             shape, grown = self._shapes[first], float(reach[mine].max())
@@ -172,10 +197,12 @@ class PymunkBridge(Bridge):
             shape.unsafe_set_radius(radius)
             for other, points in ((info.shape, info.contact_point_set) for info in met if info.shape in others):
                 mu, e = shape.friction * other.friction, min(shape.elasticity * other.elasticity, 1.0)
+                (nx, ny), pair = points.normal, (self._order.get(shape.body, -1), self._order.get(other.body, -1))
                 for point in points.points:
-                    near = point.point_a - grown * points.normal
-                    gap, place = (point.point_b - near).dot(points.normal), 0.5 * (near + point.point_b)
-                    yield Touching((shape.body, other.body), (place, place), points.normal, gap, mu, e)
+                    (ax, ay), (bx, by) = point.point_a, point.point_b
+                    ax, ay = ax - grown * nx, ay - grown * ny
+                    gap = (bx - ax) * nx + (by - ay) * ny
+                    yield pair, (gap, mu, e, 0.5 * (ax + bx), 0.5 * (ay + by), nx, ny)
 
     def write(self, velocity: Floats) -> None:
         for body, (vx, vy, spin) in zip(self.bodies, velocity.tolist(), strict=True):
@@ -186,14 +213,12 @@ class PymunkBridge(Bridge):
 
 
 class Touching(NamedTuple):
-    """A contact: two bodies, a point of each, a normal from the first to the second; no normal: it stops rotation."""
+    """A limit: two bodies, a point of each, a normal from the first to the second; no points: it stops rotation."""
 
     pair: tuple[Any, Any]
     points: tuple[Any, Any] | None
     normal: Any
     gap: float
-    friction: float = 0.0
-    restitution: float = 0.0
 
     def rows(self) -> list[list[float]]:
         """Normal row and tangent row over both velocities (6,)."""
@@ -210,10 +235,6 @@ def _row(pair: tuple[Any, Any], points: tuple[Any, Any], direction: tuple[float,
         x, y = point - body.local_to_world(body.center_of_gravity)
         row += [sign * dx, sign * dy, sign * (x * dy - y * dx)]
     return row
-
-
-def _velocity(body: Any) -> tuple[float, float, float]:
-    return (*body.velocity, body.angular_velocity)
 
 
 # ---- constraints

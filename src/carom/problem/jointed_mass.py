@@ -124,15 +124,13 @@ def _motions(
     local = np.empty(block[0] * block[1], np.int64)
     for (_, count), numbers in groups.items():
         parts = np.array([mechanisms[k][0] for k in numbers])
-        allowed = np.linalg.inv(np.linalg.cholesky(_masses(base, parts, block[1]))).swapaxes(1, 2)
+        allowed: Floats | list[Floats] = np.linalg.inv(np.linalg.cholesky(_masses(base, parts, block[1])))
+        allowed = allowed.swapaxes(1, 2)
         if count:
             held = np.array([mechanisms[k][1] for k in numbers])
-            free = _null_spaces(_dense_rows(rows.ptr, rows.body, rows.val, parts, held, local) @ allowed)
-            for k, one, null in zip(numbers, allowed, free, strict=True):
-                found[k] = one @ null
-        else:
-            for k, one in zip(numbers, allowed, strict=True):
-                found[k] = one
+            allowed = _without(allowed, _dense_rows(rows.ptr, rows.body, rows.val, parts, held, local) @ allowed)
+        for k, one in zip(numbers, allowed, strict=True):
+            found[k] = one
     parts_only = [part for part, _ in mechanisms]
     sizes = np.array([motions.shape for motions in found]).reshape(-1, 2)
     start, column, at = (np.concatenate([[0], np.cumsum(n)]) for n in (sizes[:, 0], sizes[:, 1], sizes.prod(axis=1)))
@@ -142,11 +140,13 @@ def _motions(
     return Motions(component, start, column, at, np.concatenate([motions.ravel() for motions in found]), place)
 
 
-def _null_spaces(rows: Floats) -> list[Floats]:
-    """For each matrix (r, s) an orthonormal basis, in columns, of the motions on which all of its rows vanish."""
+def _without(motions: Floats, rows: Floats) -> Floats | list[Floats]:
+    """For each mechanism the combinations of its motions (s, s) on which all of its rows (r, s) vanish, orthonormal."""
     _, size, directions = np.linalg.svd(rows)
     rank = (size > RANK_TOLERANCE * size.max(axis=1, initial=0.0)[:, None]).sum(axis=1)
-    return [motions[k:].T for motions, k in zip(directions, rank, strict=True)]
+    if (rank == rank[0]).all():
+        return motions @ directions[:, rank[0] :].swapaxes(1, 2)
+    return [one @ other[k:].T for one, other, k in zip(motions, directions, rank, strict=True)]
 
 
 def _masses(base: DiagonalMass | BlockMass | GeneralMass, parts: Ints, d: int) -> Floats:
