@@ -276,7 +276,8 @@ class PybulletBridge(Bridge):
 
     def _contacts(self, near: list[tuple[int, int, float]]) -> list[Any]:
         """Bullet's manifolds of pairs, and closest points of those without one; for boxes these would lack corners."""
-        client, found = self.client, []
+        client = self.client
+        found: list[Any] = []
         pybullet.performCollisionDetection(physicsClientId=client)
         for a, b, reach in near:
             met = pybullet.getContactPoints(a, b, physicsClientId=client)

@@ -124,17 +124,16 @@ def _motions(
     local = np.empty(block[0] * block[1], np.int64)
     for (_, count), numbers in groups.items():
         parts = np.array([mechanisms[k][0] for k in numbers])
-        allowed: Floats | list[Floats] = np.linalg.inv(np.linalg.cholesky(_masses(base, parts, block[1])))
-        allowed = allowed.swapaxes(1, 2)
+        whole = np.linalg.inv(np.linalg.cholesky(_masses(base, parts, block[1]))).swapaxes(1, 2)
+        allowed: Floats | list[Floats] = whole
         if count:
             held = np.array([mechanisms[k][1] for k in numbers])
-            allowed = _without(allowed, _dense_rows(rows.ptr, rows.body, rows.val, parts, held, local) @ allowed)
+            allowed = _without(whole, _dense_rows(rows.ptr, rows.body, rows.val, parts, held, local) @ whole)
         for k, one in zip(numbers, allowed, strict=True):
             found[k] = one
-    parts_only = [part for part, _ in mechanisms]
     sizes = np.array([motions.shape for motions in found]).reshape(-1, 2)
     start, column, at = (np.concatenate([[0], np.cumsum(n)]) for n in (sizes[:, 0], sizes[:, 1], sizes.prod(axis=1)))
-    component, place = np.concatenate(parts_only), np.empty((block[0] * block[1], 2), np.int64)
+    component, place = np.concatenate([part for part, _ in mechanisms]), np.empty((block[0] * block[1], 2), np.int64)
     place[component, 0] = np.repeat(np.arange(len(found)), sizes[:, 0])
     place[component, 1] = np.arange(len(component)) - np.repeat(start[:-1], sizes[:, 0])
     return Motions(component, start, column, at, np.concatenate([motions.ravel() for motions in found]), place)
