@@ -15,13 +15,14 @@ from ..problem.mass import BlockMass, DiagonalMass, rows_from_pairs
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.rows import Floats
-from . import Bridge, missing, slowest_impact
+from . import Bridge, missing, slowest_impact, struck
 
 try:
     import mujoco
 except ImportError as absent:
     raise missing("mujoco") from absent
 
+NO_LINKS = np.zeros((0, 2), np.int64)
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 
 
@@ -100,21 +101,14 @@ class MujocoBridge(Bridge):
         data = self.data
         if data.ncon == 0:
             return None
-        contact = data.contact
-        gap, place, frame = contact.dist, contact.pos, contact.frame
-        pairs, speed = approaches(contact.geom, place, frame, self._moving, self._trees[0])
-        numbers = np.flatnonzero((pairs >= 0).any(axis=1))  # geoms that cannot move take no part
-        if len(numbers) == 0:
+        contact, (held, links) = data.contact, self._equalities()
+        met = (contact.geom, contact.dist, contact.pos, contact.frame, contact.dim, contact.friction)
+        slowest = slowest_impact(self.threshold, float(np.linalg.norm(self.gravity)), self.time_step)
+        engine = (self._moving, self._trees, self._masses, self._motions, data.qvel)
+        trees, mass, velocity, bodies, rows, friction = impact_of(met, engine, links, (self.touch, slowest, horizon))
+        if len(bodies) == 0:
             return None
-        held, links = self._equalities()
-        chosen, trees = self.impacting(pairs[numbers], gap[numbers], speed[numbers], horizon, links)
-        if len(chosen) == 0:
-            return None
-        chosen = numbers[chosen]
-        self._chosen = trees, int(self._trees[2][trees].max())
-        mass, velocity = tree_masses(*self._chosen, self._trees, self._masses, data.qvel)
-        found = (contact.geom[chosen], place[chosen], frame[chosen], pairs[chosen])
-        bodies, rows = tree_rows(*self._chosen, found, self._trees, self._moving, self._motions)
+        self._chosen = trees, mass.shape[1]
         held, block = self._held(held), velocity.shape
         matrix = DiagonalMass(mass[:, :, 0]) if block[1] == 1 else BlockMass(mass)
         joints = None if held is None else joints_from_matrix(held, held @ velocity.ravel(), block)
@@ -122,10 +116,9 @@ class MujocoBridge(Bridge):
         if joints is not None and free.any():
             free[free] = ~JointedMass(matrix, joints, block).is_locked(rows_from_pairs(bodies[free], rows[free, 0]))
         if not free.all():
-            chosen, bodies, rows = chosen[free], bodies[free], rows[free]
-        if len(chosen) == 0:
+            bodies, rows, friction = bodies[free], rows[free], friction[free]
+        if len(bodies) == 0:
             return None
-        friction = np.where(contact.dim[chosen] > 1, contact.friction[chosen, 0], 0.0)
         return self.assembled(matrix, bodies, rows, velocity, friction=friction, joints=joints, name="MuJoCo")
 
     def _equalities(self) -> tuple[Floats | None, Any]:
@@ -135,7 +128,7 @@ class MujocoBridge(Bridge):
         """
         model, data = self.model, self.data
         if data.ne == 0:
-            return None, ()
+            return None, NO_LINKS
         held = np.zeros((data.nefc, model.nv))
         if mujoco.mj_isSparse(model):
             mujoco.mju_sparse2dense(held, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
@@ -144,7 +137,7 @@ class MujocoBridge(Bridge):
         held = held[: data.ne]
         trees = [model.dof_treeid[np.flatnonzero(row)] for row in held]
         links = [np.stack([np.full(len(met), met[0]), met], axis=1) for met in trees if len(met)]
-        return held, np.concatenate([*links, np.zeros((0, 2), np.int64)])
+        return held, np.concatenate([*links, NO_LINKS]).astype(np.int64)
 
     def _held(self, held: Floats | None) -> Floats | None:
         """Rows of equality constraints over the components of the chosen trees."""
@@ -197,6 +190,41 @@ def _approach(i, geom, point, frame, moving):
         own += frame[i, 2] * (v[5] + v[0] * y - v[1] * x)
         speed += own if side else -own
     return speed
+
+
+@kernel
+def impact_of(contact, engine, links, numbers):
+    """The trees (n,) that an impact may move, their masses (n, d, d) and velocities (n, d), and its contacts.
+
+    These are pairs (m, 2) of places among the trees, rows (m, 3, 2, d) and friction (m,); there are none without an
+    impact. `links` are pairs of trees that joints connect, `numbers` the touch of `Bridge`, the slowest impact and the
+    time. One kernel: its parts called one by one take three times as long.
+    """
+    (geom, gap, point, frame, dim, friction), (moving, tree, masses, motions, rates) = contact, engine
+    pairs, speed = approaches(geom, point, frame, moving, tree[0])
+    movable, used = np.empty(len(pairs), np.int64), 0
+    for i in range(len(pairs)):
+        if pairs[i, 0] >= 0 or pairs[i, 1] >= 0:  # geoms that cannot move take no part
+            movable[used] = i
+            used += 1
+    movable, joined = movable[:used], np.empty((used + len(links), 2), np.int64)
+    joined[:used], joined[used:] = pairs[movable], links
+    chosen, trees, d = movable, movable, 1
+    if used:
+        chosen, trees = struck(joined, gap[movable], speed[movable], numbers)
+        chosen = movable[chosen]
+    if len(chosen) == 0:
+        trees = chosen
+    for t in trees:
+        d = max(d, tree[2][t])
+    mass, velocity = tree_masses(trees, d, tree, masses, rates)
+    found = (geom[chosen], point[chosen], frame[chosen], pairs[chosen])
+    bodies, rows = tree_rows(trees, d, found, tree, moving, motions)
+    mu = np.zeros(len(chosen))
+    for k in range(len(chosen)):
+        if dim[chosen[k]] > 1:
+            mu[k] = friction[chosen[k], 0]
+    return trees, mass, velocity, bodies, rows, mu
 
 
 @kernel
