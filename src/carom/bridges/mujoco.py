@@ -23,6 +23,7 @@ except ImportError as absent:
     raise missing("mujoco") from absent
 
 NO_LINKS = np.zeros((0, 2), np.int64)
+BODY, ROOT, WELD, TREE = range(4)  # of what owns a geom: a body, its root, what it is welded to, its tree
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 
 
@@ -48,20 +49,19 @@ class MujocoBridge(Bridge):
         self.model, self.data, self._option = model, data, model.opt
         self._jointed = bool((np.asarray(model.jnt_type) != int(mujoco.mjtJoint.mjJNT_FREE)).any())
         # Views of the engine's own arrays: each access through the model or the data makes a new one.
-        bodies = np.asarray(model.geom_bodyid)
-        self._moving = (data.cvel, data.subtree_com, bodies, np.asarray(model.body_rootid), self._option.gravity)
-        self._trees = (model.body_treeid, model.tree_dofadr, model.tree_dofnum)
+        body = np.asarray(model.geom_bodyid)
+        owners = (body, model.body_rootid[body], model.body_weldid[body], model.body_treeid[body])
+        self._moving = (data.cvel, data.subtree_com, np.stack(owners, axis=1).astype(np.int64), self._option.gravity)
+        self._trees = (model.tree_dofadr, model.tree_dofnum)
         self._masses = (data.M, model.M_rownnz, model.M_rowadr, model.M_colind)
-        self._motions = (data.cdof, model.body_weldid, model.body_dofadr, model.body_dofnum, model.dof_parentid)
+        self._motions = (data.cdof, model.body_dofadr, model.body_dofnum, model.dof_parentid)
         self._chosen: Any = None  # trees of the last problem
         self._check_integrator()
 
-    def _check_integrator(self) -> bool:
-        """Whether a step evaluates forces once. Refuses others for models with joints; the option may change."""
-        once = self._option.integrator != RUNGE_KUTTA
-        if self._jointed and not once:
+    def _check_integrator(self) -> None:
+        """Refuses integrators that evaluate forces more than once for models with joints; the option may change."""
+        if self._jointed and self._option.integrator == RUNGE_KUTTA:
             raise ProblemError("integrator", "RK4 in a model with joints", "Euler, implicit or implicitfast")
-        return once
 
     @property
     def time_step(self) -> float:
@@ -78,7 +78,8 @@ class MujocoBridge(Bridge):
         contacts between them.
         """
         model, data = self.model, self.data
-        if not self._check_integrator():
+        if self._option.integrator == RUNGE_KUTTA:
+            self._check_integrator()
             return super().step()
         mujoco.mj_step1(model, data)
         if data.ncon:
@@ -146,7 +147,7 @@ class MujocoBridge(Bridge):
         trees, d = self._chosen
         rows = np.zeros((len(held), len(trees), d))
         for k, tree in enumerate(trees):
-            first, count = self._trees[1][tree], self._trees[2][tree]
+            first, count = self._trees[0][tree], self._trees[1][tree]
             rows[:, k, :count] = held[:, first : first + count]
         flat = rows.reshape(len(held), -1)
         flat = flat[flat.any(axis=1)]
@@ -163,15 +164,15 @@ class MujocoBridge(Bridge):
 def impact_in(geom, gap, point, frame, moving, numbers):
     """Whether a contact closes within the time step and is an impact, from the velocities that `mj_step1` has found.
 
-    `moving` are the velocities (bodies, 6) about the centers of mass of trees, these centers, the bodies of geoms, the
-    roots of bodies, and gravity; `numbers` are `touch` and `threshold` of `Bridge` and the time step.
+    `moving` are the velocities (bodies, 6) about the centers of mass of trees, these centers, what owns the geoms, and
+    gravity; `numbers` are `touch` and `threshold` of `Bridge` and the time step.
     """
-    (velocity, center, body, root, gravity), (touch, threshold, h) = moving, numbers
+    (velocity, center, owner, gravity), (touch, threshold, h) = moving, numbers
     slowest = slowest_impact(threshold, np.sqrt((gravity * gravity).sum()), h)
     for i in range(len(gap)):
         if geom[i, 0] < 0 or geom[i, 1] < 0:  # flexes and skins have no geom
             continue
-        speed = _approach(i, geom, point, frame, (velocity, center, body, root))
+        speed = _approach(i, geom, point, frame, (velocity, center, owner))
         if speed < -slowest and gap[i] + h * speed <= touch:
             return True
     return False
@@ -180,10 +181,10 @@ def impact_in(geom, gap, point, frame, moving, numbers):
 @kernel(inline="always")
 def _approach(i, geom, point, frame, moving):
     """Normal speed of the second geom of contact i relative to the first."""
-    (velocity, center, body, root), speed = moving, 0.0
+    (velocity, center, owner), speed = moving, 0.0
     for side in range(2):
-        b = body[geom[i, side]]
-        v, c, own = velocity[b], center[root[b]], 0.0
+        g = geom[i, side]
+        v, c, own = velocity[owner[g, BODY]], center[owner[g, ROOT]], 0.0
         x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
         own += frame[i, 0] * (v[3] + v[1] * z - v[2] * y)
         own += frame[i, 1] * (v[4] + v[2] * x - v[0] * z)
@@ -201,7 +202,7 @@ def impact_of(contact, engine, links, numbers):
     time. One kernel: its parts called one by one take three times as long.
     """
     (geom, gap, point, frame, dim, friction), (moving, tree, masses, motions, rates) = contact, engine
-    pairs, speed = approaches(geom, point, frame, moving, tree[0])
+    pairs, speed = approaches(geom, point, frame, moving)
     movable, used = np.empty(len(pairs), np.int64), 0
     for i in range(len(pairs)):
         if pairs[i, 0] >= 0 or pairs[i, 1] >= 0:  # geoms that cannot move take no part
@@ -216,7 +217,7 @@ def impact_of(contact, engine, links, numbers):
     if len(chosen) == 0:
         trees = chosen
     for t in trees:
-        d = max(d, tree[2][t])
+        d = max(d, tree[1][t])
     mass, velocity = tree_masses(trees, d, tree, masses, rates)
     found = (geom[chosen], point[chosen], frame[chosen], pairs[chosen])
     bodies, rows = tree_rows(trees, d, found, tree, moving, motions)
@@ -228,21 +229,21 @@ def impact_of(contact, engine, links, numbers):
 
 
 @kernel
-def approaches(geom, point, frame, moving, tree):
+def approaches(geom, point, frame, moving):
     """Trees (m, 2) of the geoms of contacts, -1 for what cannot move, and normal speeds (m,)."""
-    velocity, center, body, root, _ = moving
+    velocity, center, owner, _ = moving
     pairs, speed = np.full((len(geom), 2), -1), np.zeros(len(geom))
     for i in range(len(geom)):
         if geom[i, 0] >= 0 and geom[i, 1] >= 0:
-            pairs[i, 0], pairs[i, 1] = tree[body[geom[i, 0]]], tree[body[geom[i, 1]]]
-            speed[i] = _approach(i, geom, point, frame, (velocity, center, body, root))
+            pairs[i, 0], pairs[i, 1] = owner[geom[i, 0], TREE], owner[geom[i, 1], TREE]
+            speed[i] = _approach(i, geom, point, frame, (velocity, center, owner))
     return pairs, speed
 
 
 @kernel
 def tree_masses(trees, d, tree, matrix, rates):
     """Mass matrices (n, d, d) of trees and their velocities (n, d)."""
-    (_, first, count), (value, width, start, column) = tree, matrix
+    (first, count), (value, width, start, column) = tree, matrix
     mass, velocity = np.zeros((len(trees), d, d)), np.zeros((len(trees), d))
     for k in range(len(trees)):
         low, size = first[trees[k]], count[trees[k]]
@@ -260,7 +261,7 @@ def tree_masses(trees, d, tree, matrix, rates):
 @kernel
 def put_rates(trees, tree, velocity, rates):
     """Writes velocities (n, d) of trees to the rates of the model."""
-    _, first, count = tree
+    first, count = tree
     for k in range(len(trees)):
         for i in range(count[trees[k]]):
             rates[first[trees[k]] + i] = velocity[k, i]
@@ -272,8 +273,8 @@ def tree_rows(trees, d, found, tree, moving, motions):
 
     A contact of a tree with itself has one entry.
     """
-    (geom, point, frame, pairs), (_, first, count) = found, tree
-    (_, center, body, root, _), (axis, weld, start, width, parent) = moving, motions
+    (geom, point, frame, pairs), (first, count) = found, tree
+    (_, center, owner, _), (axis, start, width, parent) = moving, motions
     m, number = len(geom), np.full(len(count), -1)
     number[trees] = np.arange(len(trees))
     bodies, rows = np.full((m, 2), -1), np.zeros((m, 3, 2, d))
@@ -283,8 +284,8 @@ def tree_rows(trees, d, found, tree, moving, motions):
                 continue
             own = side if pairs[i, 0] != pairs[i, 1] else 0
             bodies[i, own] = number[pairs[i, side]]
-            b, sign = weld[body[geom[i, side]]], 1.0 if side else -1.0
-            c, low = center[root[b]], first[pairs[i, side]]
+            b, sign = owner[geom[i, side], WELD], 1.0 if side else -1.0
+            c, low = center[owner[geom[i, side], ROOT]], first[pairs[i, side]]
             x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
             k = start[b] + width[b] - 1
             while k >= 0:
