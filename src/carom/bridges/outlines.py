@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pymunk
+from numpy.typing import NDArray
 
 from ..kernels import kernel, lean
 from ..solvers.rows import Floats, Ints
@@ -29,6 +30,7 @@ class Outlines(NamedTuple):
     radius: Floats  # (s,) of rounding
     reach: Floats  # (s,) farthest vertex from the center
     pair: Ints  # (p, 2) shapes that may touch
+    collide: NDArray[np.bool_]  # (s, s) the same
     fixed: Floats  # (6,) state of the static body
 
 
@@ -53,6 +55,9 @@ def outlines(space: Any, place: dict[int, int]) -> Outlines:
         and frozenset((first.body, second.body)) not in apart
     ]
     count, static = len(shapes), space.static_body
+    collide = np.zeros((count, count), np.bool_)
+    for i, j in pairs:
+        collide[i, j] = True
     return Outlines(
         np.array([place.get(shape.body.id, -1) for shape in shapes], np.int64),
         np.cumsum([0, *map(len, vertices)]),
@@ -62,6 +67,7 @@ def outlines(space: Any, place: dict[int, int]) -> Outlines:
         np.array([shape.radius for shape in shapes], float),
         np.array(reach, float),
         np.array(pairs, np.int64).reshape(-1, 2),
+        collide,
         np.array([*static.position, static.angle, 0.0, 0.0, 0.0]),
     )
 
@@ -83,10 +89,17 @@ def may_impact(outlines, flat, gravity, numbers):
     touch, threshold, h = numbers
     slowest = slowest_impact(threshold, np.hypot(gravity[0], gravity[1]), h)
     frame, points = _placed(outlines, flat, h)
-    for p in range(len(outlines.pair)):
-        i, j = outlines.pair[p, 0], outlines.pair[p, 1]
-        if _lead(frame, i, j, touch) >= 0.0 and _approach_of(outlines, points, i, j, frame, touch, h) > slowest:
-            return True
+    order = np.argsort(frame[:, 4] - frame[:, 9])  # a sweep from left to right
+    for a in range(len(order)):
+        end = frame[order[a], 4] + frame[order[a], 9] + touch
+        for b in range(a + 1, len(order)):
+            i, j = min(order[a], order[b]), max(order[a], order[b])
+            if frame[order[b], 4] - frame[order[b], 9] > end:
+                break
+            if not outlines.collide[i, j] or _lead(frame, i, j, touch) < 0.0:
+                continue
+            if _approach_of(outlines, points, i, j, frame, touch, h) > slowest:
+                return True
     return False
 
 
