@@ -18,7 +18,8 @@ STILLS := butterfly matryoshka cradle_3d pool_break_3d two_rabbits_box rabbits_i
 	"rabbit_pile --set detail=24 --size 800x450" "rabbits_and_pawns --set detail=24 --size 800x450" \
 	"granular_wave --set count=1500 --set side=10" "vibrated_layer --set width=40 --set periods=30 --size 800x450" \
 	$(foreach still,newtons_cradle_disturbed three_ball_chain bernoulli energy_drum box_stack \
-	compass_walker falling_chain two_tetrahedra box_2x2x1 box_tower_3d trefoil_drop spinning_top_free,"$(still) --size 640x360") \
+	compass_walker falling_chain cradle_on_strings_3d ragdoll four_bar arm_strikes_balls rimless_wheel rocking_block \
+	two_tetrahedra box_2x2x1 box_tower_3d trefoil_drop spinning_top_free,"$(still) --size 640x360") \
 	"granular_wave_2d --set rows=8 --size 640x360" "hopper --size 640x360" "gun --size 640x360"
 
 # Films of docs/gallery.md, together less than 1 MB.

@@ -455,6 +455,88 @@ def test_pymunk_steps_without_search_miss_no_impact(slope):
     assert impacts > 5
 
 
+def test_pymunk_steps_of_boxes_on_boxes_miss_no_impact():
+    """The bound of polygons is along the normal of their contact: it must hold where boxes roll, slide and tip over.
+
+    A box that turns about a resting corner is no impact, which the fastest point of the box would make it.
+    """
+    pymunk = pytest.importorskip("pymunk", reason="pymunk is not installed")
+    from carom.bridges.pymunk import PymunkBridge, may_impact
+
+    space = pymunk.Space()
+    space.gravity = (0.0, -9.81)
+    space.add(pymunk.Segment(space.static_body, (-50.0, 0.0), (50.0, 0.0), 0.1))
+    for k in range(8):
+        body = pymunk.Body(1.0, pymunk.moment_for_box(1.0, (0.3, 0.2)))
+        body.position, body.angle = (0.35 * (k % 4), 0.4 + 0.4 * (k // 4)), 0.3 * k
+        shape = pymunk.Poly.create_box(body, (0.3, 0.2))
+        shape.friction, shape.elasticity = 0.5, 1.0
+        space.add(body, shape)
+    bridge, looked, impacts = PymunkBridge(space, 5e-3, restitution=0.6), 0, 0
+    for _ in range(400):
+        found = bridge.problem(5e-3)
+        may = may_impact(bridge._outlines, bridge._state(), space.gravity, (bridge.touch, bridge.threshold, 5e-3))
+        assert may or found is None
+        looked, impacts = looked + may, impacts + (found is not None)
+        bridge.step()
+    assert impacts > 20 and looked < 2 * impacts
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pybullet_steps_without_search_miss_no_impact(seed):
+    """Balls, boxes and capsules that fall on a plane or a block: closest points of all pairs find the same impacts."""
+    pybullet = pytest.importorskip("pybullet", reason="pybullet is not installed")
+    from carom.bridges.pybullet import PybulletBridge
+
+    rng, h = np.random.default_rng(seed), 2e-3
+    client = pybullet.connect(pybullet.DIRECT)
+    options = {"physicsClientId": client}
+    pybullet.setGravity(0.0, 0.0, -9.81, **options)
+    pybullet.setTimeStep(h, **options)
+    if seed % 2:
+        ground = pybullet.createCollisionShape(pybullet.GEOM_PLANE, planeNormal=[0.1, 0.0, 0.995], **options)
+    else:
+        ground = pybullet.createCollisionShape(pybullet.GEOM_BOX, halfExtents=[2, 2, 0.5], **options)
+    pybullet.createMultiBody(0, ground, basePosition=[0, 0, -0.5 * (seed % 2 == 0)], **options)
+    shapes = [
+        pybullet.createCollisionShape(pybullet.GEOM_SPHERE, radius=0.1, **options),
+        pybullet.createCollisionShape(pybullet.GEOM_BOX, halfExtents=[0.1, 0.08, 0.05], **options),
+        pybullet.createCollisionShape(pybullet.GEOM_CAPSULE, radius=0.05, height=0.15, **options),
+    ]
+    for k in range(7):
+        turn = rng.normal(size=4)
+        turn /= np.linalg.norm(turn)
+        place = [0.25 * (k % 3), 0.25 * (k // 3), 0.3 + 0.1 * (k % 2)]
+        body = pybullet.createMultiBody(
+            1.0, shapes[k % 3], -1, place, (turn / np.linalg.norm(turn)).tolist(), **options
+        )
+        pybullet.resetBaseVelocity(body, rng.normal(size=3).tolist(), (3 * rng.normal(size=3)).tolist(), **options)
+        pybullet.changeDynamics(body, -1, restitution=0.9, **options)
+
+    def closing(a, b):
+        """Whether a contact of two bodies closes within the step as an impact."""
+        met = pybullet.getContactPoints(a, b, **options) or pybullet.getClosestPoints(a, b, 0.1, **options)
+        for contact in met:
+            speed = 0.0
+            for body, sign in ((contact[1], -1.0), (contact[2], 1.0)):
+                velocity, spin = pybullet.getBaseVelocity(body, **options)
+                arm = 0.5 * np.add(contact[5], contact[6]) - pybullet.getBasePositionAndOrientation(body, **options)[0]
+                speed -= sign * np.dot(contact[7], velocity + np.cross(spin, arm))
+            if speed < -2.0 * h * 9.81 and contact[8] + h * speed <= 1e-6:
+                return True
+        return False
+
+    bridge, impacts = PybulletBridge(client), 0
+    for _ in range(400):
+        pybullet.performCollisionDetection(**options)
+        wanted = any(closing(a, b) for b in range(8) for a in range(b))
+        found = bridge.step()
+        assert (found is not None) == wanted
+        impacts += wanted
+    assert impacts > 10
+    pybullet.disconnect(client)
+
+
 def test_mujoco_steps_in_halves_are_those_of_the_engine():
     """Without an impact a step of the bridge has the bits of one of the engine; a ball that falls is found in time."""
     mujoco, model, data = hinge_cradle("implicitfast")

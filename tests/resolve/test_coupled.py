@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.solvers.space_piles import bricks, contacts_of, sphere_line
 
-from carom import ImpactProblem
+from carom import ImpactProblem, solve_impact
 from carom.problem.contacts import Contacts, Impulses
 from carom.resolve.coupled import Found, find_impulses
 from carom.resolve.impulses import resolve
@@ -61,6 +61,34 @@ def test_the_kernel_gets_to_the_end_of_most_impacts():
         contacts = make(0.4)
         found = find_impulses(contacts, Response.of("qce"), 0.01 * contacts.fastest())
         assert isinstance(found, Impulses) and found.normal.any() and found.tangent.any()
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("model", ["cone", "pyramid"])
+def test_the_search_for_the_share_of_restitution_has_the_bits_of_single_solves(dim, model, monkeypatch):
+    """Tilted blocks strike the ground with spin: restitution 1 and friction together would raise the energy of some."""
+    rng, stepped_back = np.random.default_rng(7), 0
+    for _ in range(24):
+        count = 3
+        place = np.arange(3.0 * count).reshape(count, 3)[:, :dim] * 3.0
+        velocity = rng.normal(size=(count, 3 if dim == 2 else 6))
+        velocity[:, dim - 1] = -1.0
+        arms = rng.normal(size=(count, dim))
+        arms[:, -1] = -0.3
+        normal = np.eye(dim)[-1]
+        inertia = np.full(count, 0.1) if dim == 2 else np.tile(np.diag([0.05, 0.1, 0.12]), (count, 1, 1))
+        problem = ImpactProblem.from_contacts(
+            place, np.ones(count), inertia, velocity, [(-1, k) for k in range(count)], place + arms,
+            np.tile(normal, (count, 1)), friction=0.6, restitution=1.0,
+        )  # fmt: skip
+        found = solve_impact(problem, "gr", friction_model=model)
+        with monkeypatch.context() as changed:
+            changed.setattr("carom.resolve.impulses.without_gain", lambda *given: None)
+            expected = solve_impact(problem, "gr", friction_model=model)
+        assert np.array_equal(found.velocity, expected.velocity)
+        assert (found.iterations, found.messages) == (expected.iterations, expected.messages)
+        stepped_back += any("would raise the kinetic energy" in message for message in found.messages)
+    assert stepped_back > 2
 
 
 def test_different_restitutions_are_left_to_the_stages():

@@ -14,7 +14,7 @@ from ..errors import ProblemError
 from ..friction import FrictionModel
 from ..late import sparse as sp
 from ..laws import Law
-from ..problem.joints import JointedMass
+from ..problem.jointed_mass import JointedMass
 from ..problem.mass import BlockMass, DiagonalMass, GeneralMass
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution

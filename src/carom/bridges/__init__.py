@@ -17,7 +17,11 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel
 from ..laws import Law
-from ..problem.problem import ImpactProblem
+from ..problem.checks import frozen, per_contact
+from ..problem.jointed_mass import JointedMass
+from ..problem.joints import Joints
+from ..problem.mass import Mass, rows_from_pairs
+from ..problem.problem import LIMITS, ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..resolve.impulses import solve_impact
 from ..solvers.rows import Floats, Ints
@@ -95,6 +99,47 @@ class Bridge(ABC):
         joined = np.empty((size, 2), np.int64)
         joined[: len(pairs)], joined[len(pairs) :] = pairs, np.reshape(links, (-1, 2))
         return struck(joined, gap, speed, (self.touch, slowest, horizon))
+
+    def assembled(
+        self,
+        mass: Mass,
+        bodies: Ints,
+        rows: Floats,
+        velocity: Floats,
+        *,
+        boundary: Floats | None = None,
+        friction: Floats,
+        restitution: Any = 1.0,
+        joints: Joints | None = None,
+        name: str,
+    ) -> ImpactProblem:
+        """The problem of arrays that a bridge has made, which need none of the checks of arrays that a user gives.
+
+        Normal and tangents are the rows (m, 1 + t, 2, d) of pairs of bodies (m, 2), `boundary` (m, 1 + t) the speeds of
+        moving boundaries along them. `restitution` is that of the engine, which the option of the bridge replaces.
+        """
+        (m, t, _, d), n = rows.shape, len(velocity)
+        normal, speed = rows_from_pairs(bodies, rows[:, 0]), np.zeros((m, t)) if boundary is None else boundary
+        wanted = restitution if self.restitution is None else self.restitution
+        if callable(wanted):
+            wanted = wanted(np.maximum(-normal.times(velocity) - speed[:, 0], 0.0))
+        jointed: Mass | JointedMass = mass
+        if joints is not None:
+            jointed = JointedMass(mass, joints, (n, d))
+            jointed.check_rows(normal)
+        return ImpactProblem(
+            mass=jointed,
+            rows=normal,
+            velocity=frozen(velocity),
+            boundary_speed=frozen(speed[:, 0]),
+            restitution=frozen(per_contact("restitution", wanted, m, *LIMITS["restitution"])),
+            friction=frozen(friction),
+            tangents=rows_from_pairs(np.repeat(bodies, t - 1, axis=0), rows[:, 1:].reshape(m * (t - 1), 2, d)),
+            tangent_speed=frozen(speed[:, 1:]),
+            name=name,
+            block=(n, d),
+            joints=joints,
+        )
 
     def resolve(self, horizon: float = 0.0) -> ImpactSolution | None:
         """Resolves the impact at this instant and writes the velocities; None if nothing impacts."""

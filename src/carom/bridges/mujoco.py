@@ -9,16 +9,21 @@ import numpy as np
 from ..errors import ProblemError
 from ..kernels import kernel
 from ..laws import Law
+from ..problem.jointed_mass import JointedMass
+from ..problem.joints import joints_from_matrix
+from ..problem.mass import BlockMass, DiagonalMass, rows_from_pairs
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.rows import Floats
-from . import Bridge, missing, slowest_impact
+from . import Bridge, missing, slowest_impact, struck
 
 try:
     import mujoco
 except ImportError as absent:
     raise missing("mujoco") from absent
 
+NO_LINKS = np.zeros((0, 2), np.int64)
+BODY, ROOT, WELD, TREE = range(4)  # of what owns a geom: a body, its root, what it is welded to, its tree
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 
 
@@ -44,20 +49,19 @@ class MujocoBridge(Bridge):
         self.model, self.data, self._option = model, data, model.opt
         self._jointed = bool((np.asarray(model.jnt_type) != int(mujoco.mjtJoint.mjJNT_FREE)).any())
         # Views of the engine's own arrays: each access through the model or the data makes a new one.
-        bodies = np.asarray(model.geom_bodyid)
-        self._moving = (data.cvel, data.subtree_com, bodies, np.asarray(model.body_rootid), self._option.gravity)
-        self._trees = (model.body_treeid, model.tree_dofadr, model.tree_dofnum)
+        body = np.asarray(model.geom_bodyid)
+        owners = (body, model.body_rootid[body], model.body_weldid[body], model.body_treeid[body])
+        self._moving = (data.cvel, data.subtree_com, np.stack(owners, axis=1).astype(np.int64), self._option.gravity)
+        self._trees = (model.tree_dofadr, model.tree_dofnum)
         self._masses = (data.M, model.M_rownnz, model.M_rowadr, model.M_colind)
-        self._motions = (data.cdof, model.body_weldid, model.body_dofadr, model.body_dofnum, model.dof_parentid)
+        self._motions = (data.cdof, model.body_dofadr, model.body_dofnum, model.dof_parentid)
         self._chosen: Any = None  # trees of the last problem
         self._check_integrator()
 
-    def _check_integrator(self) -> bool:
-        """Whether a step evaluates forces once. Refuses others for models with joints; the option may change."""
-        once = self._option.integrator != RUNGE_KUTTA
-        if self._jointed and not once:
+    def _check_integrator(self) -> None:
+        """Refuses integrators that evaluate forces more than once for models with joints; the option may change."""
+        if self._jointed and self._option.integrator == RUNGE_KUTTA:
             raise ProblemError("integrator", "RK4 in a model with joints", "Euler, implicit or implicitfast")
-        return once
 
     @property
     def time_step(self) -> float:
@@ -74,7 +78,8 @@ class MujocoBridge(Bridge):
         contacts between them.
         """
         model, data = self.model, self.data
-        if not self._check_integrator():
+        if self._option.integrator == RUNGE_KUTTA:
+            self._check_integrator()
             return super().step()
         mujoco.mj_step1(model, data)
         if data.ncon:
@@ -97,39 +102,25 @@ class MujocoBridge(Bridge):
         data = self.data
         if data.ncon == 0:
             return None
-        contact = data.contact
-        gap, place, frame = contact.dist, contact.pos, contact.frame
-        pairs, speed = approaches(contact.geom, place, frame, self._moving, self._trees[0])
-        numbers = np.flatnonzero((pairs >= 0).any(axis=1))  # geoms that cannot move take no part
-        if len(numbers) == 0:
+        contact, (held, links) = data.contact, self._equalities()
+        met = (contact.geom, contact.dist, contact.pos, contact.frame, contact.dim, contact.friction)
+        slowest = slowest_impact(self.threshold, float(np.linalg.norm(self.gravity)), self.time_step)
+        engine = (self._moving, self._trees, self._masses, self._motions, data.qvel)
+        trees, mass, velocity, bodies, rows, friction = impact_of(met, engine, links, (self.touch, slowest, horizon))
+        if len(bodies) == 0:
             return None
-        held, links = self._equalities()
-        chosen, trees = self.impacting(pairs[numbers], gap[numbers], speed[numbers], horizon, links)
-        if len(chosen) == 0:
+        self._chosen = trees, mass.shape[1]
+        held, block = self._held(held), velocity.shape
+        matrix = DiagonalMass(mass[:, :, 0]) if block[1] == 1 else BlockMass(mass)
+        joints = None if held is None else joints_from_matrix(held, held @ velocity.ravel(), block)
+        free = rows[:, 0].any(axis=(1, 2))
+        if joints is not None and free.any():
+            free[free] = ~JointedMass(matrix, joints, block).is_locked(rows_from_pairs(bodies[free], rows[free, 0]))
+        if not free.all():
+            bodies, rows, friction = bodies[free], rows[free], friction[free]
+        if len(bodies) == 0:
             return None
-        chosen = numbers[chosen]
-        self._chosen = trees, int(self._trees[2][trees].max())
-        mass, velocity = tree_masses(*self._chosen, self._trees, self._masses, data.qvel)
-        found = (contact.geom[chosen], place[chosen], frame[chosen], pairs[chosen])
-        bodies, rows = tree_rows(*self._chosen, found, self._trees, self._moving, self._motions)
-        joints = self._held(held)
-        free = [k for k in range(len(chosen)) if rows[k, 0].any() and not _locked(rows[k, 0], bodies[k], joints)]
-        if not free:
-            return None
-        friction = np.where(contact.dim[chosen] > 1, contact.friction[chosen, 0], 0.0)
-        used = slice(None) if len(free) == len(chosen) else free
-        return ImpactProblem.from_blocks(
-            mass,
-            bodies[used],
-            rows[used, 0],
-            velocity,
-            tangents=rows[used, 1:],
-            joints=joints,
-            joint_speed=None if joints is None else joints @ velocity.ravel(),
-            friction=friction[used],
-            restitution=1.0 if self.restitution is None else self.restitution,
-            name="MuJoCo",
-        )
+        return self.assembled(matrix, bodies, rows, velocity, friction=friction, joints=joints, name="MuJoCo")
 
     def _equalities(self) -> tuple[Floats | None, Any]:
         """The active equality constraints, which MuJoCo puts first: loops, welds, coupled joints, tendons.
@@ -138,7 +129,7 @@ class MujocoBridge(Bridge):
         """
         model, data = self.model, self.data
         if data.ne == 0:
-            return None, ()
+            return None, NO_LINKS
         held = np.zeros((data.nefc, model.nv))
         if mujoco.mj_isSparse(model):
             mujoco.mju_sparse2dense(held, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
@@ -147,7 +138,7 @@ class MujocoBridge(Bridge):
         held = held[: data.ne]
         trees = [model.dof_treeid[np.flatnonzero(row)] for row in held]
         links = [np.stack([np.full(len(met), met[0]), met], axis=1) for met in trees if len(met)]
-        return held, np.concatenate([*links, np.zeros((0, 2), np.int64)])
+        return held, np.concatenate([*links, NO_LINKS]).astype(np.int64)
 
     def _held(self, held: Floats | None) -> Floats | None:
         """Rows of equality constraints over the components of the chosen trees."""
@@ -156,16 +147,14 @@ class MujocoBridge(Bridge):
         trees, d = self._chosen
         rows = np.zeros((len(held), len(trees), d))
         for k, tree in enumerate(trees):
-            first, count = self._trees[1][tree], self._trees[2][tree]
+            first, count = self._trees[0][tree], self._trees[1][tree]
             rows[:, k, :count] = held[:, first : first + count]
         flat = rows.reshape(len(held), -1)
         flat = flat[flat.any(axis=1)]
         return flat if len(flat) else None
 
     def write(self, velocity: Floats) -> None:
-        for k, tree in enumerate(self._chosen[0]):
-            first, count = self._trees[1][tree], self._trees[2][tree]
-            self.data.qvel[first : first + count] = velocity[k, :count]
+        put_rates(self._chosen[0], self._trees, np.array(velocity), self.data.qvel)
 
     def advance(self) -> None:
         mujoco.mj_step(self.model, self.data)
@@ -175,15 +164,15 @@ class MujocoBridge(Bridge):
 def impact_in(geom, gap, point, frame, moving, numbers):
     """Whether a contact closes within the time step and is an impact, from the velocities that `mj_step1` has found.
 
-    `moving` are the velocities (bodies, 6) about the centers of mass of trees, these centers, the bodies of geoms, the
-    roots of bodies, and gravity; `numbers` are `touch` and `threshold` of `Bridge` and the time step.
+    `moving` are the velocities (bodies, 6) about the centers of mass of trees, these centers, what owns the geoms, and
+    gravity; `numbers` are `touch` and `threshold` of `Bridge` and the time step.
     """
-    (velocity, center, body, root, gravity), (touch, threshold, h) = moving, numbers
+    (velocity, center, owner, gravity), (touch, threshold, h) = moving, numbers
     slowest = slowest_impact(threshold, np.sqrt((gravity * gravity).sum()), h)
     for i in range(len(gap)):
         if geom[i, 0] < 0 or geom[i, 1] < 0:  # flexes and skins have no geom
             continue
-        speed = _approach(i, geom, point, frame, (velocity, center, body, root))
+        speed = _approach(i, geom, point, frame, (velocity, center, owner))
         if speed < -slowest and gap[i] + h * speed <= touch:
             return True
     return False
@@ -192,10 +181,10 @@ def impact_in(geom, gap, point, frame, moving, numbers):
 @kernel(inline="always")
 def _approach(i, geom, point, frame, moving):
     """Normal speed of the second geom of contact i relative to the first."""
-    (velocity, center, body, root), speed = moving, 0.0
+    (velocity, center, owner), speed = moving, 0.0
     for side in range(2):
-        b = body[geom[i, side]]
-        v, c, own = velocity[b], center[root[b]], 0.0
+        g = geom[i, side]
+        v, c, own = velocity[owner[g, BODY]], center[owner[g, ROOT]], 0.0
         x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
         own += frame[i, 0] * (v[3] + v[1] * z - v[2] * y)
         own += frame[i, 1] * (v[4] + v[2] * x - v[0] * z)
@@ -205,21 +194,56 @@ def _approach(i, geom, point, frame, moving):
 
 
 @kernel
-def approaches(geom, point, frame, moving, tree):
+def impact_of(contact, engine, links, numbers):
+    """The trees (n,) that an impact may move, their masses (n, d, d) and velocities (n, d), and its contacts.
+
+    These are pairs (m, 2) of places among the trees, rows (m, 3, 2, d) and friction (m,); there are none without an
+    impact. `links` are pairs of trees that joints connect, `numbers` the touch of `Bridge`, the slowest impact and the
+    time. One kernel: its parts called one by one take three times as long.
+    """
+    (geom, gap, point, frame, dim, friction), (moving, tree, masses, motions, rates) = contact, engine
+    pairs, speed = approaches(geom, point, frame, moving)
+    movable, used = np.empty(len(pairs), np.int64), 0
+    for i in range(len(pairs)):
+        if pairs[i, 0] >= 0 or pairs[i, 1] >= 0:  # geoms that cannot move take no part
+            movable[used] = i
+            used += 1
+    movable, joined = movable[:used], np.empty((used + len(links), 2), np.int64)
+    joined[:used], joined[used:] = pairs[movable], links
+    chosen, trees, d = movable, movable, 1
+    if used:
+        chosen, trees = struck(joined, gap[movable], speed[movable], numbers)
+        chosen = movable[chosen]
+    if len(chosen) == 0:
+        trees = chosen
+    for t in trees:
+        d = max(d, tree[1][t])
+    mass, velocity = tree_masses(trees, d, tree, masses, rates)
+    found = (geom[chosen], point[chosen], frame[chosen], pairs[chosen])
+    bodies, rows = tree_rows(trees, d, found, tree, moving, motions)
+    mu = np.zeros(len(chosen))
+    for k in range(len(chosen)):
+        if dim[chosen[k]] > 1:
+            mu[k] = friction[chosen[k], 0]
+    return trees, mass, velocity, bodies, rows, mu
+
+
+@kernel
+def approaches(geom, point, frame, moving):
     """Trees (m, 2) of the geoms of contacts, -1 for what cannot move, and normal speeds (m,)."""
-    velocity, center, body, root, _ = moving
+    velocity, center, owner, _ = moving
     pairs, speed = np.full((len(geom), 2), -1), np.zeros(len(geom))
     for i in range(len(geom)):
         if geom[i, 0] >= 0 and geom[i, 1] >= 0:
-            pairs[i, 0], pairs[i, 1] = tree[body[geom[i, 0]]], tree[body[geom[i, 1]]]
-            speed[i] = _approach(i, geom, point, frame, (velocity, center, body, root))
+            pairs[i, 0], pairs[i, 1] = owner[geom[i, 0], TREE], owner[geom[i, 1], TREE]
+            speed[i] = _approach(i, geom, point, frame, (velocity, center, owner))
     return pairs, speed
 
 
 @kernel
 def tree_masses(trees, d, tree, matrix, rates):
     """Mass matrices (n, d, d) of trees and their velocities (n, d)."""
-    (_, first, count), (value, width, start, column) = tree, matrix
+    (first, count), (value, width, start, column) = tree, matrix
     mass, velocity = np.zeros((len(trees), d, d)), np.zeros((len(trees), d))
     for k in range(len(trees)):
         low, size = first[trees[k]], count[trees[k]]
@@ -235,13 +259,22 @@ def tree_masses(trees, d, tree, matrix, rates):
 
 
 @kernel
+def put_rates(trees, tree, velocity, rates):
+    """Writes velocities (n, d) of trees to the rates of the model."""
+    first, count = tree
+    for k in range(len(trees)):
+        for i in range(count[trees[k]]):
+            rates[first[trees[k]] + i] = velocity[k, i]
+
+
+@kernel
 def tree_rows(trees, d, found, tree, moving, motions):
     """Places (m, 2) of the two trees of contacts among the given ones, and rows (m, 3, 2, d): normal and two tangents.
 
     A contact of a tree with itself has one entry.
     """
-    (geom, point, frame, pairs), (_, first, count) = found, tree
-    (_, center, body, root, _), (axis, weld, start, width, parent) = moving, motions
+    (geom, point, frame, pairs), (first, count) = found, tree
+    (_, center, owner, _), (axis, start, width, parent) = moving, motions
     m, number = len(geom), np.full(len(count), -1)
     number[trees] = np.arange(len(trees))
     bodies, rows = np.full((m, 2), -1), np.zeros((m, 3, 2, d))
@@ -251,8 +284,8 @@ def tree_rows(trees, d, found, tree, moving, motions):
                 continue
             own = side if pairs[i, 0] != pairs[i, 1] else 0
             bodies[i, own] = number[pairs[i, side]]
-            b, sign = weld[body[geom[i, side]]], 1.0 if side else -1.0
-            c, low = center[root[b]], first[pairs[i, side]]
+            b, sign = owner[geom[i, side], WELD], 1.0 if side else -1.0
+            c, low = center[owner[geom[i, side], ROOT]], first[pairs[i, side]]
             x, y, z = point[i, 0] - c[0], point[i, 1] - c[1], point[i, 2] - c[2]
             k = start[b] + width[b] - 1
             while k >= 0:
@@ -263,16 +296,3 @@ def tree_rows(trees, d, found, tree, moving, motions):
                     rows[i, r, own, k - low] += sign * along
                 k = parent[k]
     return bodies, rows
-
-
-def _locked(row: Floats, bodies: Any, joints: Floats | None) -> bool:
-    """Whether a row is a combination of those of the joints, so that no motion is left along it."""
-    if joints is None:
-        return False
-    d = row.shape[1]
-    flat = np.zeros(joints.shape[1])
-    for side, body in enumerate(bodies):
-        if body >= 0:
-            flat[body * d : (body + 1) * d] = row[side]
-    explained = joints.T @ np.linalg.lstsq(joints.T, flat, rcond=1e-10)[0]
-    return bool(np.linalg.norm(flat - explained) <= 1e-9 * np.linalg.norm(flat))

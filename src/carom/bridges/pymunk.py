@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ProblemError
-from ..kernels import kernel, lean
 from ..laws import Law
+from ..problem.checks import finite, frozen, positive
+from ..problem.joints import Joints
+from ..problem.mass import DiagonalMass, rows_from_pairs
 from ..problem.problem import ImpactProblem
 from ..problem.solution import ImpactSolution
 from ..solvers.rows import Floats, Ints
-from . import Bridge, missing, slowest_impact
+from . import Bridge, missing
+from .outlines import ANGLE, VX, X, Y, may_impact, near_pairs, outlines
 
 try:
     import pymunk
@@ -29,7 +32,6 @@ STATE = (
     | pymunk.batch.BodyFields.VELOCITY
     | pymunk.batch.BodyFields.ANGULAR_VELOCITY
 )
-X, Y, ANGLE, VX, VY, SPIN = range(6)  # columns of the state of a body, in the order of pymunk.batch
 # What an impact does not change, what it may open, and forces, which give no impulse in an instant.
 HOLDING = (pymunk.PivotJoint, pymunk.PinJoint, pymunk.GrooveJoint, pymunk.GearJoint, pymunk.SimpleMotor)
 ONE_SIDED = (pymunk.SlideJoint, pymunk.RotaryLimitJoint, pymunk.RatchetJoint)
@@ -83,9 +85,14 @@ class PymunkBridge(Bridge):
             self._outlines = outlines(space, order)
             self._shapes = [shape for shape in space.shapes if not shape.sensor]
             self._bodies = sorted(space.bodies, key=lambda body: order[body.id])
+            self._order = {body: order[body.id] for body in space.bodies}
+            self._gravity_centers = np.zeros((2, len(order)))
+            for body, k in self._order.items():
+                self._gravity_centers[:, k] = body.center_of_gravity
             self._place = {body: order[body.id] for body in space.bodies if body.body_type == pymunk.Body.DYNAMIC}
             self._movable = np.array([body in self._place for body in self._bodies] + [False])
             self._constraints = [constraint for constraint in space.constraints if acts(constraint)]
+            self._one_sided = [c for c in self._constraints if isinstance(c, (*ONE_SIDED, pymunk.GrooveJoint))]
             links = [[self._place.get(body, -1) for body in (c.a, c.b)] for c in self._constraints]
             self._links = np.array(links, np.int64).reshape(-1, 2)
         return np.frombuffer(buffer.float_buf())
@@ -112,14 +119,18 @@ class PymunkBridge(Bridge):
         owners = self._outlines.body[pairs]
         free, nothing = np.where(self._movable[owners], owners, -1), np.zeros(len(pairs))
         near, _ = self.impacting(free, nothing, -speed, horizon, self._links)
-        found = list(self._contacts(pairs[near], reach[near]))
-        if not found:
+        contacts = list(self._contacts(pairs[near], reach[near]))
+        if not contacts:
             return None
-        found += [limit for constraint in self._constraints for limit in _limits(constraint)]
-        rows = np.array([contact.rows() for contact in found])
-        moving = np.array([[_velocity(body) for body in contact.pair] for contact in found]).reshape(-1, 1, 6)
-        bodies = np.array([[self._place.get(body, -1) for body in contact.pair] for contact in found])
-        given = np.array([(contact.gap, contact.friction, contact.restitution) for contact in found])
+        place, given = np.array([pair for pair, _ in contacts]), np.array([numbers for _, numbers in contacts])
+        rows, given = self._rows_of(state, place, given[:, 3:]), given[:, :3]
+        limits = [limit for constraint in self._one_sided for limit in _limits(constraint)]
+        if limits:
+            place = np.concatenate([place, [[self._order.get(body, -1) for body in limit.pair] for limit in limits]])
+            rows = np.concatenate([rows, [limit.rows() for limit in limits]])
+            given = np.concatenate([given, [(limit.gap, 0.0, 0.0) for limit in limits]])
+        speeds = np.concatenate([state.reshape(-1, 6)[:, VX:], np.zeros((1, 3))])  # the static body is the last one
+        moving, bodies = speeds[place].reshape(-1, 1, 6), np.where(self._movable[place], place, -1)
         approach = (rows[:, 0] * moving[:, 0]).sum(axis=1)
         chosen, own = self.impacting(bodies, given[:, 0], approach, horizon, self._links)
         if len(chosen) == 0:
@@ -129,37 +140,51 @@ class PymunkBridge(Bridge):
         number[own] = np.arange(len(own))
         fixed = moving * np.repeat(bodies < 0, 3, axis=1)[:, None]
         boundary = (rows * fixed).sum(axis=2)[chosen]
-        velocity = np.array([_velocity(body) for body in self.bodies])
-        joints = self._held(number)
-        _, friction, restitution = given[chosen].T
-        return ImpactProblem.from_blocks(
-            [(body.mass, body.mass, body.moment) for body in self.bodies],
+        velocity = speeds[own]
+        mass = finite("mass", [(body.mass, body.mass, body.moment) for body in self.bodies])
+        return self.assembled(
+            DiagonalMass(positive("mass", mass)),
             number[bodies[chosen]],
-            rows[chosen, 0].reshape(-1, 2, 3),
+            rows[chosen].reshape(-1, 2, 2, 3),
             velocity,
-            tangents=rows[chosen, 1:].reshape(-1, 1, 2, 3),
-            boundary_speed=boundary[:, 0],
-            tangent_speed=boundary[:, 1:],
-            friction=friction,
-            restitution=restitution if self.restitution is None else self.restitution,
-            joints=joints,
-            joint_speed=None if joints is None else joints @ velocity.ravel(),
+            boundary=boundary,
+            friction=given[chosen, 1],
+            restitution=given[chosen, 2],
+            joints=self._held(number, velocity),
             name="pymunk",
         )
 
-    def _held(self, number: Ints) -> Floats | None:
-        """Rows of the constraints of the bodies with a number, at the speeds that these have."""
-        rows, count = [], int(number.max()) + 1
-        for constraint, pair in zip(self._constraints, number[self._links], strict=True):
-            for row in _rows(constraint) if pair.max() >= 0 else ():
-                rows.append(np.zeros((count, 3)))
-                for side, body in enumerate(pair):
-                    if body >= 0:
-                        rows[-1][body] = row[3 * side : 3 * side + 3]
-        return np.reshape(rows, (len(rows), -1)) if rows else None
+    def _held(self, number: Ints, velocity: Floats) -> Joints | None:
+        """The constraints of the bodies with a number, at the speeds that these have."""
+        rows, pairs, links = [], [], number[self._links]
+        for k in np.flatnonzero((links >= 0).any(axis=1)):
+            made = _rows(self._constraints[k])
+            rows += made
+            pairs += [links[k]] * len(made)
+        if not rows:
+            return None
+        held = rows_from_pairs(np.array(pairs), np.reshape(rows, (-1, 2, 3)))
+        return Joints(held, frozen(held.times(velocity)), tuple(f"joints[{k}]" for k in range(len(rows))))
 
-    def _contacts(self, pairs: Ints, reach: Floats) -> Iterator[Touching]:
-        """The contacts of pairs (p, 2) of shapes that are nearer than the distances (p,)."""
+    def _rows_of(self, state: Floats, place: Ints, where: Floats) -> Floats:
+        """Normal and tangent rows (m, 2, 6) of contacts of the bodies `place` (m, 2), at points with normals (m, 4)."""
+        body = state.reshape(-1, 6)
+        cos, sin, (x, y) = np.cos(body[:, ANGLE]), np.sin(body[:, ANGLE]), self._gravity_centers
+        center = np.zeros((len(body) + 1, 2))
+        center[:-1, 0], center[:-1, 1] = body[:, X] + cos * x - sin * y, body[:, Y] + sin * x + cos * y
+        arm, normal = where[:, None, :2] - center[place], where[:, 2:]
+        rows = np.empty((len(place), 2, 2, 3))
+        for k, direction in enumerate((normal, normal[:, ::-1] * (-1.0, 1.0))):
+            rows[:, k, :, :2] = direction[:, None]
+            rows[:, k, :, 2] = arm[:, :, 0] * direction[:, None, 1] - arm[:, :, 1] * direction[:, None, 0]
+        rows[:, :, 0] *= -1.0
+        return rows.reshape(-1, 2, 6)
+
+    def _contacts(self, pairs: Ints, reach: Floats) -> Iterator[tuple[tuple[int, int], tuple[float, ...]]]:
+        """The contacts of pairs (p, 2) of shapes that are nearer than the distances (p,).
+
+        Places of two bodies; gap, friction, restitution, a point (2,) and a normal (2,).
+        """
         for first in dict.fromkeys(pairs[:, 0].tolist()):
             mine = pairs[:, 0] == first
             shape, grown = self._shapes[first], float(reach[mine].max())
@@ -170,10 +195,12 @@ class PymunkBridge(Bridge):
             shape.unsafe_set_radius(radius)
             for other, points in ((info.shape, info.contact_point_set) for info in met if info.shape in others):
                 mu, e = shape.friction * other.friction, min(shape.elasticity * other.elasticity, 1.0)
+                (nx, ny), pair = points.normal, (self._order.get(shape.body, -1), self._order.get(other.body, -1))
                 for point in points.points:
-                    near = point.point_a - grown * points.normal
-                    gap, place = (point.point_b - near).dot(points.normal), 0.5 * (near + point.point_b)
-                    yield Touching((shape.body, other.body), (place, place), points.normal, gap, mu, e)
+                    (ax, ay), (bx, by) = point.point_a, point.point_b
+                    ax, ay = ax - grown * nx, ay - grown * ny
+                    gap = (bx - ax) * nx + (by - ay) * ny
+                    yield pair, (gap, mu, e, 0.5 * (ax + bx), 0.5 * (ay + by), nx, ny)
 
     def write(self, velocity: Floats) -> None:
         for body, (vx, vy, spin) in zip(self.bodies, velocity.tolist(), strict=True):
@@ -184,14 +211,12 @@ class PymunkBridge(Bridge):
 
 
 class Touching(NamedTuple):
-    """A contact: two bodies, a point of each, a normal from the first to the second; no normal: it stops rotation."""
+    """A limit: two bodies, a point of each, a normal from the first to the second; no points: it stops rotation."""
 
     pair: tuple[Any, Any]
     points: tuple[Any, Any] | None
     normal: Any
     gap: float
-    friction: float = 0.0
-    restitution: float = 0.0
 
     def rows(self) -> list[list[float]]:
         """Normal row and tangent row over both velocities (6,)."""
@@ -208,10 +233,6 @@ def _row(pair: tuple[Any, Any], points: tuple[Any, Any], direction: tuple[float,
         x, y = point - body.local_to_world(body.center_of_gravity)
         row += [sign * dx, sign * dy, sign * (x * dy - y * dx)]
     return row
-
-
-def _velocity(body: Any) -> tuple[float, float, float]:
-    return (*body.velocity, body.angular_velocity)
 
 
 # ---- constraints
@@ -274,175 +295,3 @@ def _limits(constraint: Any) -> list[Touching]:
         held = np.floor((turn - constraint.phase) / tooth) * tooth + constraint.phase
         return [Touching(pair, None, float(np.sign(tooth)), abs(turn - held))]
     return []
-
-
-# ---- steps without impact
-
-
-class Outlines(NamedTuple):
-    """The shapes of a space as vertices, one for a circle, in the frames of their bodies, rounded by radii."""
-
-    body: Ints  # (s,) place of the body of each shape in the state; -1 for the static body of the space
-    ptr: Ints  # (s + 1,) first vertex of each shape
-    vertex: Floats  # (v, 2)
-    center: Floats  # (s, 2) mean of the vertices
-    gravity_center: Floats  # (s, 2) that of the body
-    radius: Floats  # (s,) of rounding
-    reach: Floats  # (s,) farthest vertex from the center
-    pair: Ints  # (p, 2) shapes that may touch
-    fixed: Floats  # (6,) state of the static body
-
-
-def outlines(space: Any, place: dict[int, int]) -> Outlines:
-    """The shapes of a space, and the pairs that collide: of two bodies, of which one moves, and not filtered out.
-
-    `place` has the places of bodies in the state by their numbers.
-    """
-    apart = {frozenset((c.a, c.b)) for c in space.constraints if not c.collide_bodies}
-    shapes = [shape for shape in space.shapes if not shape.sensor]
-    vertices = [_vertices(shape) for shape in shapes]
-    centers = [np.mean(points, axis=0) for points in vertices]
-    reach = [np.linalg.norm(points - center, axis=1).max() for points, center in zip(vertices, centers, strict=True)]
-    dynamic = [shape.body.body_type == pymunk.Body.DYNAMIC for shape in shapes]
-    pairs = [
-        (i, j)
-        for j, second in enumerate(shapes)
-        for i, first in enumerate(shapes[:j])
-        if first.body is not second.body
-        and (dynamic[i] or dynamic[j])
-        and not first.filter.rejects_collision(second.filter)
-        and frozenset((first.body, second.body)) not in apart
-    ]
-    count, static = len(shapes), space.static_body
-    return Outlines(
-        np.array([place.get(shape.body.id, -1) for shape in shapes], np.int64),
-        np.cumsum([0, *map(len, vertices)]),
-        np.concatenate([*vertices, np.zeros((0, 2))]),
-        np.array(centers).reshape(count, 2),
-        np.array([tuple(shape.body.center_of_gravity) for shape in shapes]).reshape(count, 2),
-        np.array([shape.radius for shape in shapes], float),
-        np.array(reach, float),
-        np.array(pairs, np.int64).reshape(-1, 2),
-        np.array([*static.position, static.angle, 0.0, 0.0, 0.0]),
-    )
-
-
-def _vertices(shape: Any) -> Floats:
-    """The vertices (v, 2) of a shape in the frame of its body: the center of a circle, the ends of a segment."""
-    if isinstance(shape, pymunk.Circle):
-        return np.array([tuple(shape.offset)])
-    points = (shape.a, shape.b) if isinstance(shape, pymunk.Segment) else shape.get_vertices()
-    return np.array([tuple(point) for point in points])
-
-
-@kernel
-def may_impact(outlines, flat, gravity, numbers):
-    """Whether a pair of shapes may close within the time step at the speed of an impact.
-
-    `flat` are the states of all bodies, `numbers` are `touch` and `threshold` of `Bridge` and the time step.
-    """
-    touch, threshold, h = numbers
-    slowest = slowest_impact(threshold, np.hypot(gravity[0], gravity[1]), h)
-    frame, points = _placed(outlines, flat, h)
-    for p in range(len(outlines.pair)):
-        i, j = outlines.pair[p, 0], outlines.pair[p, 1]
-        if _lead(frame, i, j, touch) >= 0.0 and _approach_of(outlines, points, i, j, frame, touch, h) > slowest:
-            return True
-    return False
-
-
-@kernel
-def near_pairs(outlines, flat, numbers):
-    """Pairs (p, 2) of shapes that may touch within a time, bounds (p,) on their approach, and the distances (p,) that
-    they may cover."""
-    touch, _, h = numbers
-    frame, points = _placed(outlines, flat, h)
-    pairs, used = outlines.pair, 0
-    chosen, speed, reach = np.empty(len(pairs), np.int64), np.empty(len(pairs)), np.empty(len(pairs))
-    for p in range(len(pairs)):
-        i, j = pairs[p, 0], pairs[p, 1]
-        if _lead(frame, i, j, touch) >= 0.0:
-            chosen[used], speed[used] = p, _approach_of(outlines, points, i, j, frame, touch, h)
-            reach[used] = touch + frame[i, 10] + frame[j, 10]
-            used += 1
-    return pairs[chosen[:used]], speed[:used], reach[:used]
-
-
-@kernel
-def _placed(outlines, flat, h):
-    """For each shape (s, 11) its center, velocity there, spin, how far from there it reaches in a step, and how far its
-    points move; and all vertices (v, 2). The first four columns are the frame."""
-    state, count = flat.reshape(-1, 6), len(outlines.body)
-    frame, points = np.empty((count, 11)), np.empty_like(outlines.vertex)
-    for s in range(count):
-        b = outlines.body[s]
-        own, out = state[b] if b >= 0 else outlines.fixed, frame[s]
-        cos, sin = (np.cos(own[ANGLE]), np.sin(own[ANGLE])) if own[ANGLE] != 0.0 else (1.0, 0.0)
-        cx, cy = outlines.center[s, 0], outlines.center[s, 1]
-        ax, ay = cx - outlines.gravity_center[s, 0], cy - outlines.gravity_center[s, 1]
-        out[0], out[1], out[2], out[3] = own[X], own[Y], cos, sin
-        out[4], out[5] = own[X] + cos * cx - sin * cy, own[Y] + sin * cx + cos * cy
-        out[6], out[7] = own[VX] - own[SPIN] * (sin * ax + cos * ay), own[VY] + own[SPIN] * (cos * ax - sin * ay)
-        out[8] = own[SPIN]
-        out[10] = h * (abs(out[6]) + abs(out[7]) + abs(out[8]) * outlines.reach[s])
-        out[9] = outlines.reach[s] + outlines.radius[s] + out[10]
-        for k in range(outlines.ptr[s], outlines.ptr[s + 1]):
-            x, y = outlines.vertex[k, 0], outlines.vertex[k, 1]
-            points[k, 0], points[k, 1] = own[X] + cos * x - sin * y, own[Y] + sin * x + cos * y
-    return frame, points
-
-
-@kernel(inline="always")
-def _lead(frame, i, j, touch):
-    """Squared distance at which circles about shapes i and j meet within the step, less that of their centers."""
-    dx, dy = frame[j, 4] - frame[i, 4], frame[j, 5] - frame[i, 5]
-    lead = frame[i, 9] + frame[j, 9] + touch
-    return lead * lead - dx * dx - dy * dy
-
-
-@lean
-def _approach_of(outlines, points, i, j, frame, touch, h):
-    """A bound on the approach of shapes i and j that may touch within the step; 0 if an axis keeps them apart.
-
-    Axes are the normals of edges; for circles the directions from all vertices as well, of which the one with the
-    largest distance is the normal of the contact.
-    """
-    a, b, reach = frame[i], frame[j], outlines.reach
-    vx, vy = b[6] - a[6], b[7] - a[7]
-    turning = abs(a[8]) * reach[i] + abs(b[8]) * reach[j]
-    if reach[i] == 0.0 and reach[j] == 0.0 and a[4] == b[4] and a[5] == b[5]:
-        return np.inf
-    rounding, best, approach = outlines.radius[i] + outlines.radius[j], -np.inf, 0.0
-    for side in range(2):
-        s, o, sign = (i, j, 1.0) if side == 0 else (j, i, -1.0)
-        first, last = outlines.ptr[s], outlines.ptr[s + 1]
-        center, count = outlines.ptr[o], last - first
-        round_other = outlines.ptr[o + 1] - center == 1
-        for k in range(first, last + count if round_other else last):
-            if k < last:  # an edge
-                e = k + 1 if k + 1 < last else first
-                nx, ny = points[e, 1] - points[k, 1], points[k, 0] - points[e, 0]
-            else:
-                nx, ny = points[center, 0] - points[k - count, 0], points[center, 1] - points[k - count, 1]
-            length = np.sqrt(nx * nx + ny * ny)
-            if length == 0.0:
-                continue
-            nx, ny = nx / length, ny / length
-            gap = _least(points, center, outlines.ptr[o + 1], nx, ny) + _least(points, first, last, -nx, -ny) - rounding
-            speed = -sign * (vx * nx + vy * ny)
-            if gap - h * max(speed + turning, 0.0) > touch:
-                return 0.0
-            if gap > best:
-                best, approach = gap, speed
-    if reach[i] > 0.0 and reach[j] > 0.0:
-        return np.sqrt(vx * vx + vy * vy) + turning
-    return approach + turning
-
-
-@lean
-def _least(points, first, last, nx, ny):
-    """The least coordinate of points along a direction."""
-    least = np.inf
-    for k in range(first, last):
-        least = min(least, points[k, 0] * nx + points[k, 1] * ny)
-    return least

@@ -18,7 +18,7 @@ from ..errors import ProblemError
 from ..friction.pyramid import Pyramid
 from ..late import sparse as sp
 from ..problem.solution import ImpactSolution
-from ..resolve.impulses import EXACT_SHARE_CONTACTS
+from ..resolve.coupled import EXACT_SHARE_CONTACTS
 from ..solvers.rows import Floats, Ints
 from .answers import island_of_components
 from .implicit import General, Solved

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import ProblemError
 from ..late import sparse as sp
 from ..problem.geometry import contact_directions, tangents_of
-from ..problem.joints import JointedMass
+from ..problem.jointed_mass import JointedMass
 from ..problem.mass import BlockMass, DiagonalMass, GeneralMass
 from ..problem.problem import ImpactProblem
 from ..solvers.rows import Floats
@@ -37,7 +37,7 @@ class Parameters:
         self.problem = problem
         mass, n, d = problem.mass, problem.velocity.size, problem.block[1]
         self.mass: DiagonalMass | BlockMass | GeneralMass = mass.base if isinstance(mass, JointedMass) else mass
-        self.basis = mass._basis if isinstance(mass, JointedMass) else _inverse_root(self.mass)
+        self.basis = mass.basis if isinstance(mass, JointedMass) else _inverse_root(self.mass)
         self.jacobian = _matrix(problem.rows, n, d)
         if problem.tangents is not None:
             self.jacobian = sp.vstack([self.jacobian, _matrix(problem.tangents, n, d)], format="csr")

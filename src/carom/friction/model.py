@@ -11,7 +11,7 @@ from ..errors import ProblemError
 from ..laws.law import Paper
 from ..problem import checks
 from ..problem.contacts import Contacts
-from ..solvers.contact import Accuracy, contact_residual, solve_contact
+from ..solvers.contact import Accuracy, friction_residual, solve_contact
 from ..solvers.contact_island import ZERO_ROW
 from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import FRICTION, Floats, Rows, tangent_squares
@@ -109,9 +109,8 @@ class FrictionModel:
 
     def residual(self, contacts: Contacts, normal: Floats, tangent: Floats) -> float:
         """Residual of the friction impulses `tangent` (m, t) that belong to `normal` (m,): a speed."""
-        rows, direction = self._friction_rows(contacts)
-        z = _row_impulses(np.zeros(contacts.count), tangent, direction)
-        return contact_residual(rows, contacts.after(normal), z, self.projection, np.maximum(normal, 0.0))
+        rows, direction = self.rows(contacts)
+        return friction_residual(rows, contacts.velocity, _row_impulses(normal, tangent, direction), self.projection)
 
     def rows(self, contacts: Contacts) -> tuple[Rows, Floats | None]:
         """The rows of sliding friction, and the directions (m, t) of friction where the model gives them."""

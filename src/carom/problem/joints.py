@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,13 +17,12 @@ import numpy as np
 from ..errors import ProblemError
 from ..geometry.rotations import spin_components
 from ..late import sparse as sp
-from ..solvers.rows import Floats, Ints
+from ..solvers.rows import Floats
 from . import checks
-from .mass import BlockMass, DiagonalMass, GeneralMass, PhysicalRows, rows_from_matrix, rows_from_pairs
+from .mass import PhysicalRows, rows_from_matrix, rows_from_pairs
 
 RANK_TOLERANCE = 1e-10  # of the largest singular value of the joint rows: below it a row is redundant
 SPEED_TOLERANCE = 1e-9  # of the largest speed: joints that velocities violate by more are an error
-DENSE_COMPONENTS = 600  # components of velocity up to which matrices are made dense at once
 ZERO_ROW = 1e-12  # of its length before: a contact row of which joints leave less acts on no allowed motion
 
 
@@ -73,149 +70,6 @@ class Joints:
         """The joints as arrays, for files."""
         rows = {"joint_ptr": self.rows.ptr, "joint_body": self.rows.body, "joint_value": self.rows.val}
         return {**rows, "joint_speed": self.speed, "joint_label": np.array(self.labels)}
-
-
-class JointedMass:
-    """The mass matrix on the motions that joints allow, each of which is one component in whitened coordinates."""
-
-    def __init__(self, base: DiagonalMass | BlockMass | GeneralMass, joints: Joints, block: tuple[int, int]) -> None:
-        self.base, self._block = base, block
-        self._joints = _matrix(joints.rows, block)
-        self._mass = _mass_matrix(base, block)
-        self._parts = _mechanisms(self._mass, self._joints)
-
-    @cached_property
-    def _basis(self) -> sp.csr_matrix:
-        """`T`, (N, K): the allowed motions as columns, with `T^T M T = I`."""
-        size = self._block[0] * self._block[1]
-        rows, columns, values, count = [], [], [], 0
-        taken = _taken(self._mass, size), _taken(self._joints, size)
-        for part, held in self._parts:
-            root = np.linalg.cholesky(taken[0](part, part))
-            allowed = np.linalg.inv(root).T
-            if len(held):
-                allowed = allowed @ _null_space(taken[1](held, part) @ allowed)
-            rows.append(np.repeat(part, allowed.shape[1]))
-            columns.append(count + np.tile(np.arange(allowed.shape[1]), len(part)))
-            values.append(allowed.ravel())
-            count += allowed.shape[1]
-        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        return sp.csr_matrix(entries, shape=(size, count))
-
-    @cached_property
-    def _inverse(self) -> sp.csr_matrix:
-        return _inverse(self.base, self._block)
-
-    def times(self, v: Floats) -> Floats:
-        """`M v`."""
-        return self.base.times(v)
-
-    def solve(self, p: Floats) -> Floats:
-        """The change of velocity that the impulse p causes in the jointed system, `T T^T p`."""
-        return np.asarray(self._basis @ (self._basis.T @ p.ravel())).reshape(p.shape)
-
-    def whiten(self, v: Floats) -> Floats:
-        """`z = T^T M v`, (K, 1)."""
-        return np.asarray(self._basis.T @ self.base.times(v.reshape(self._block)).ravel())[:, None]
-
-    def prescribed(self, v: Floats) -> Floats:
-        """`v_b = v - T z`, the part of a velocity that the joints prescribe, in the shape of v."""
-        return v - np.asarray(self._basis @ self.whiten(v)[:, 0]).reshape(v.shape)
-
-    def whiten_rows(self, rows: PhysicalRows) -> PhysicalRows:
-        """Rows `J T`. What is rounding beside the row itself is left out."""
-        jacobian = _matrix(rows, self._block)
-        white = sp.csr_matrix(jacobian @ self._basis)
-        length = np.sqrt(np.asarray(jacobian.multiply(jacobian @ self._inverse).sum(axis=1))).ravel()
-        white.data[np.abs(white.data) <= 1e-15 * np.repeat(length, np.diff(white.indptr))] = 0.0
-        white.eliminate_zeros()
-        white.sort_indices()
-        return PhysicalRows(white.indptr.astype(np.int64), white.indices.astype(np.int64), white.data[:, None])
-
-    def check_rows(self, rows: PhysicalRows) -> None:
-        """Raises ProblemError if joints leave nothing of a contact row: its impulse would move no body."""
-        jacobian = _matrix(rows, self._block)
-        free = np.asarray(jacobian.multiply(jacobian @ self._inverse).sum(axis=1)).ravel()
-        white = sp.csr_matrix(jacobian @ self._basis)
-        left = np.asarray(white.multiply(white).sum(axis=1)).ravel()
-        stuck = np.flatnonzero(left <= ZERO_ROW**2 * free)
-        if len(stuck):
-            wanted = "a contact at which some motion that the joints allow opens or closes a gap"
-            raise ProblemError(f"contact {stuck[0]}", "its bodies cannot move along its normal", wanted)
-
-    def joint_impulses(self, momentum: Floats) -> Floats:
-        """nu of least norm with `B^T nu = momentum`, (r,), for a momentum (n, d) that only joints can have given."""
-        out, flat = np.zeros(self._joints.shape[0]), momentum.ravel()
-        for part, held in self._parts:
-            if len(held):
-                matrix = self._joints[held][:, part].toarray()
-                out[held] = np.linalg.lstsq(matrix.T, flat[part], rcond=RANK_TOLERANCE)[0]
-        return out
-
-    def arrays(self) -> dict[str, Floats]:
-        return self.base.arrays()
-
-
-def _taken(matrix: sp.csr_matrix, size: int) -> Callable[[Ints, Ints], Floats]:
-    """What takes dense parts of a matrix with `size` columns; from a sparse one each takes a tenth of a millisecond."""
-    if size > DENSE_COMPONENTS:
-        return lambda rows, columns: matrix[rows][:, columns].toarray()
-    dense = matrix.toarray()
-    return lambda rows, columns: dense[rows][:, columns]
-
-
-def _null_space(rows: Floats) -> Floats:
-    """An orthonormal basis, in columns, of the motions on which all rows vanish."""
-    _, size, directions = np.linalg.svd(rows)
-    rank = int((size > RANK_TOLERANCE * size.max(initial=0.0)).sum())
-    return directions[rank:].T
-
-
-def _matrix(rows: PhysicalRows, block: tuple[int, int]) -> sp.csr_matrix:
-    """Rows as a sparse matrix over all N = n d components."""
-    d = block[1]
-    columns = (rows.body[:, None] * d + np.arange(d)).ravel()
-    shape = (len(rows.ptr) - 1, block[0] * d)
-    matrix = sp.csr_matrix((np.array(rows.val).ravel(), columns, np.asarray(rows.ptr) * d), shape=shape)
-    matrix.eliminate_zeros()  # an entry of 0 connects nothing
-    return matrix
-
-
-def _mass_matrix(base: DiagonalMass | BlockMass | GeneralMass, block: tuple[int, int]) -> sp.csr_matrix:
-    if isinstance(base, GeneralMass):
-        return base.matrix
-    if isinstance(base, DiagonalMass):
-        return sp.csr_matrix(sp.diags(base.values.ravel()))
-    n, d = block
-    start = np.arange(n)[:, None, None] * d
-    rows = np.broadcast_to(start + np.arange(d)[:, None], (n, d, d)).ravel()
-    columns = np.broadcast_to(start + np.arange(d), (n, d, d)).ravel()
-    return sp.csr_matrix((base.values.ravel(), (rows, columns)), shape=(n * d, n * d))
-
-
-def _inverse(base: DiagonalMass | BlockMass | GeneralMass, block: tuple[int, int]) -> sp.csr_matrix:
-    """`M^-1`, for the length of rows of bodies without joints."""
-    if isinstance(base, GeneralMass):
-        return sp.csr_matrix(base._inverse_root.T @ base._inverse_root)
-    if isinstance(base, DiagonalMass):
-        return sp.csr_matrix(sp.diags(1.0 / base.values.ravel()))
-    return _mass_matrix(BlockMass(np.asarray(np.linalg.inv(base.values), dtype=np.float64)), block)
-
-
-def _mechanisms(mass: sp.csr_matrix, joints: sp.csr_matrix) -> list[tuple[Ints, Ints]]:
-    """Components of the velocity that mass or joints connect, each with its joint rows."""
-    from scipy.sparse.csgraph import connected_components  # slow to import
-
-    pattern = abs(joints)
-    count, label = connected_components(mass + pattern.T @ pattern, directed=False)
-    order = np.argsort(label, kind="stable")
-    starts = np.searchsorted(label[order], np.arange(count + 1))
-    filled = np.diff(joints.indptr) > 0
-    owner = np.full(joints.shape[0], -1)
-    owner[filled] = label[joints.indices[joints.indptr[:-1][filled]]]
-    by_owner = np.argsort(owner, kind="stable")
-    first = np.searchsorted(owner[by_owner], np.arange(count + 1))
-    return [(order[a:b], by_owner[c:e]) for (a, b), (c, e) in zip(pairwise(starts), pairwise(first), strict=True)]
 
 
 # ---- joints from matrices, and from points and axes

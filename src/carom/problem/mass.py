@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ class DiagonalMass:
 
     def whiten_rows(self, rows: PhysicalRows) -> PhysicalRows:
         """Rows `L^-1 J^T`, in the same block pattern."""
-        return replace(rows, val=rows.val / self._root[rows.body])
+        return PhysicalRows(rows.ptr, rows.body, rows.val / self._root[rows.body])
 
     def arrays(self) -> dict[str, Floats]:
         return {"mass": self.values}
@@ -62,7 +62,8 @@ class BlockMass:
         return np.einsum("nji,nj->ni", self._root, v)
 
     def whiten_rows(self, rows: PhysicalRows) -> PhysicalRows:
-        return replace(rows, val=np.linalg.solve(self._root[rows.body], rows.val[..., None])[..., 0])
+        white = np.linalg.solve(self._root[rows.body], rows.val[..., None])[..., 0]
+        return PhysicalRows(rows.ptr, rows.body, white)
 
     def arrays(self) -> dict[str, Floats]:
         return {"mass": self.values}
@@ -186,9 +187,10 @@ def rows_from_matrix(matrix: sp.csr_matrix) -> PhysicalRows:
 
 def rows_from_pairs(pair: Ints, rows: Floats) -> PhysicalRows:
     """Rows (m, 2, d) of contacts between two bodies (m, 2); the world, -1, has no entry."""
-    inside = pair >= 0
-    ptr = np.concatenate([[0], np.cumsum(inside.sum(axis=1))]).astype(np.int64)
-    return PhysicalRows(checks.frozen(ptr), checks.frozen(pair[inside]), checks.frozen(rows[inside]))
+    arrays = _entries(np.ascontiguousarray(pair), np.ascontiguousarray(rows))
+    for array in arrays:
+        array.setflags(write=False)
+    return PhysicalRows(*arrays)
 
 
 def take_rows(rows: PhysicalRows, order: Ints) -> PhysicalRows:
@@ -197,6 +199,22 @@ def take_rows(rows: PhysicalRows, order: Ints) -> PhysicalRows:
     ptr = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     entry = np.arange(ptr[-1]) - np.repeat(ptr[:-1] - rows.ptr[order], width)
     return PhysicalRows(checks.frozen(ptr), checks.frozen(rows.body[entry]), checks.frozen(rows.val[entry]))
+
+
+@kernel
+def _entries(pair, rows):
+    """The entries of `PhysicalRows` for rows of pairs."""
+    m, d, count = len(pair), rows.shape[2], (pair >= 0).sum()
+    ptr, body, val, e = np.zeros(m + 1, np.int64), np.empty(count, np.int64), np.empty((count, d)), 0
+    for i in range(m):
+        for side in range(2):
+            if pair[i, side] >= 0:
+                body[e] = pair[i, side]
+                for c in range(d):
+                    val[e, c] = rows[i, side, c]
+                e += 1
+        ptr[i + 1] = e
+    return ptr, body, val
 
 
 @kernel

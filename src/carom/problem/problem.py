@@ -13,12 +13,13 @@ import numpy as np
 from ..errors import ProblemError
 from ..late import sparse as sp
 from ..shown import Shown, counted
-from ..solvers.rows import FRICTION, Floats, Ints, rows_from_csr
+from ..solvers.rows import FRICTION, Floats, Ints, rows_from_csr, writable
 from ..solvers.thresholds import DENSE_QP_CONTACTS
 from . import checks
 from .batch import Pieces
 from .contacts import Contacts
-from .joints import JointedMass, Joints, joints_from_matrix
+from .jointed_mass import JointedMass
+from .joints import Joints, joints_from_matrix
 from .mass import BlockMass, DiagonalMass, GeneralMass, Mass, PhysicalRows, rows_from_matrix, rows_from_pairs, take_rows
 
 ORDINARY_EXPONENT = 100
@@ -458,7 +459,7 @@ class ImpactProblem(Shown):
         arrays = (rows.body, rows.val, rows.base, rows.diag, rows.touch_ptr, rows.touch, contacts.velocity)
         given = (contacts.shares, self.rows.val, self.block_velocity, mass.values, c[:1])
         # Read-only arrays are another type to Numba.
-        return Pieces(*arrays, *(np.require(array, np.float64, ["C", "W"]) for array in given))
+        return Pieces(*arrays, *(writable(array) for array in given))
 
     # -- files ---------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from ..geometry.rotations import spin_components
 from ..shown import Shown
 from ..solvers.rows import Floats, Ints
 from . import checks
-from .joints import JointedMass
+from .jointed_mass import JointedMass
 from .problem import ImpactProblem
 
 # Bounds of the audit: energy, momentum and residual relative, speeds relative to the fastest at any contact.

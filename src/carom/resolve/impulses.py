@@ -20,7 +20,15 @@ from ..settings import EXACT_TOLERANCE
 from ..solvers.qp.cone import SWEEPS_TOLERANCE
 from ..solvers.rows import Floats, Ints, island_work
 from .batch import solve_batch
-from .coupled import WORK_ROUNDING, find_impulses
+from .coupled import (
+    EXACT_SHARE_CONTACTS,
+    FEW_HALVINGS,
+    HALVING_ITERATIONS,
+    MANY_HALVINGS,
+    WORK_ROUNDING,
+    find_impulses,
+    without_gain,
+)
 from .response import Response
 from .restitution import normal_impulses, stepped_back, targeted_impulses
 from .verify import RESOLVED_RESIDUAL, verified
@@ -29,9 +37,6 @@ Mask = NDArray[np.bool_]
 
 # Iterations of a law in all repeats with friction, after which the repeats end.
 LAW_ITERATIONS = 50_000
-# Halvings of the interval for the share of the restitution that does not raise the energy under coupled friction: the
-# share is accurate to 1e-9 in exact answers and exact runs with few contacts, else or after many iterations to 1e-2.
-MANY_HALVINGS, FEW_HALVINGS, HALVING_ITERATIONS, EXACT_SHARE_CONTACTS = 30, 7, 10_000, 50
 
 
 def solve_impact(
@@ -97,7 +102,7 @@ def _solve_scaled(problem: ImpactProblem, response: Response) -> ImpactSolution:
 
 def _solve(problem: ImpactProblem, response: Response) -> ImpactSolution:
     result = _copied(resolve(problem.contacts, response), problem, response.law)
-    return _solution(problem, response, verified(problem, result, response))
+    return _solution(problem, response, *verified(problem, result, response))
 
 
 def resolve(contacts: Contacts, response: Response, tolerance: float = 0.0) -> Impulses:
@@ -232,7 +237,9 @@ def _joint(
     if found.converged and (gaining := _work(contacts, found, label) > _work_rounding(contacts)).any():
         exact = (tolerance == 0.0 or response.tolerance <= EXACT_TOLERANCE) and contacts.count <= EXACT_SHARE_CONTACTS
         halvings = MANY_HALVINGS if exact else FEW_HALVINGS
-        found, share = _without_gain(contacts, friction, target, found, gaining, tolerance, halvings)
+        limits = (tolerance, _work_rounding(contacts), halvings)
+        reduced = without_gain(contacts, friction, target, found, gaining, limits)
+        found, share = reduced or _without_gain(contacts, friction, target, found, gaining, limits)
         messages = (*messages, stepped_back(np.flatnonzero(gaining[label]), share))
     elif found.converged and tolerance == 0.0:
         found = friction.refined(contacts, target, found)
@@ -248,14 +255,10 @@ def _without_gain(
     target: Floats,
     found: Solved,
     gaining: Mask,
-    tolerance: float,
-    halvings: int,
+    limits: tuple[float, float, int],
 ) -> tuple[Solved, float]:
-    """The joint answer whose target speeds on the islands `gaining` are reduced until their energy does not rise.
-
-    Also returns the smallest share of the target speeds that is left.
-    """
-    label, count, rounding = contacts.island_labels(), found.iterations, _work_rounding(contacts)
+    """`without_gain` of `coupled.py` for all contacts, with the solves of a friction model one by one."""
+    label, count, (tolerance, rounding, halvings) = contacts.island_labels(), found.iterations, limits
     low, high = np.where(gaining, 0.0, 1.0), np.ones(len(gaining))
     found = friction.joint(contacts, low[label] * target, found, tolerance)
     for number in range(halvings):
@@ -287,12 +290,12 @@ def _work_rounding(contacts: Contacts) -> float:
     return WORK_ROUNDING * scale
 
 
-def _solution(problem: ImpactProblem, response: Response, result: Impulses) -> ImpactSolution:
+def _solution(problem: ImpactProblem, response: Response, result: Impulses, velocity: Floats | None) -> ImpactSolution:
     normal, tangent = result.normal, result.tangent
     return ImpactSolution(
         problem=problem,
         law=response.law.name,
-        velocity=_read_only(problem.velocity_after(normal, tangent)),
+        velocity=_read_only(problem.velocity_after(normal, tangent) if velocity is None else velocity),
         impulse=_read_only(normal),
         friction_impulse=None if tangent is None else _read_only(tangent),
         iterations=result.iterations,

@@ -11,7 +11,7 @@ from ..kernels import kernel
 from ..laws.inelastic import inelastic
 from ..problem.contacts import FINISHED_INELASTICALLY, NOT_CONVERGED, RESOLVED, Contacts, Impulses, worse
 from ..problem.problem import ImpactProblem
-from ..solvers.rows import Floats, pushed, pushed_along, row_speed, speed
+from ..solvers.rows import Floats, pushed, pushed_along, row_speed, slips, speed
 
 if TYPE_CHECKING:
     from .response import Response
@@ -27,8 +27,10 @@ TINY_NUMBER = float(np.finfo(float).tiny)
 SPEED_ROUNDING = 1e-14  # error of a speed, relative to the largest sum |G| |x| from which speeds are computed
 
 
-def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Impulses:
+def verified(problem: ImpactProblem, result: Impulses, response: Response) -> tuple[Impulses, Floats | None]:
     """The result, with its residual raised to the approach that it leaves, and a status that says whether it holds.
+
+    Also returns the velocity after it, None where other impulses replace it.
 
     Impulses that are not finite, that raise the energy under a law that claims KIN, or whose residual is larger than
     the speeds before impact, are replaced by those of the inelastic law without friction. The residual of elastic
@@ -41,15 +43,16 @@ def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Im
     looser = max(1.0, getattr(law, "tolerance", 0.0) / (getattr(type(law), "tolerance", 0.0) or 1.0))
     solved = result.status == RESOLVED and result.residual <= RESOLVED_RESIDUAL * looser
     if not solved and contacts.approach() <= _noise(contacts):
-        return Impulses(np.zeros(contacts.count), None if result.tangent is None else np.zeros_like(result.tangent))
+        none = None if result.tangent is None else np.zeros_like(result.tangent)
+        return Impulses(np.zeros(contacts.count), none), None
     velocity = problem.velocity_after(result.normal, result.tangent)
     if not _finite(result) or not np.isfinite(velocity).all():
-        return _replaced(contacts, result, f"{law.name} {NOT_FINITE}")
+        return _replaced(contacts, result, f"{law.name} {NOT_FINITE}"), None
     gain = relative_gain(contacts, result.normal, result.tangent)
     if not gain <= ENERGY_GAIN * looser and "KIN" in claims:
-        return _replaced(contacts, result, f"the answer of {law.name} {RAISED} {gain:.1e} of it")
+        return _replaced(contacts, result, f"the answer of {law.name} {RAISED} {gain:.1e} of it"), None
     if result.residual > 1.0:
-        return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only")
+        return _replaced(contacts, result, f"{law.name} solved its equations to {result.residual:.1e} only"), None
     if "KIN" in claims and result.status == RESOLVED and not problem.frictional and (problem.restitution == 1.0).all():
         # Large impulses of nearly opposite contacts turn small residuals of speed into a loss of energy.
         result = replace(result, residual=max(result.residual, -gain))
@@ -59,7 +62,7 @@ def verified(problem: ImpactProblem, result: Impulses, response: Response) -> Im
     if inelastic_law and "FEA" in claims and not problem.frictional:
         # Large impulses that nearly cancel leave separation at contacts that push.
         left = max(left, float(np.abs(np.minimum(contacts.rows.diag * result.normal, u)).max()))
-    return _judged(contacts, result, left, RESOLVED_RESIDUAL * looser)
+    return _judged(contacts, result, left, RESOLVED_RESIDUAL * looser), velocity
 
 
 def relative_gain(contacts: Contacts, normal: Floats, tangent: Floats | None = None) -> float:
@@ -84,6 +87,12 @@ def gain_of(rows, velocity, normal, tangent):
             slip = row_speed(rows, velocity, i, 1 + s) + row_speed(rows, after, i, 1 + s)
             work += 0.5 * tangent[i, s] * (slip + 2.0 * rows.base[i, 1 + s])
     return work / max(energy, TINY_NUMBER)
+
+
+@kernel
+def _slips_after(rows, velocity, normal, tangent):
+    """Slip speeds (m, t) after normal impulses (m,) and tangential impulses (m, t)."""
+    return slips(rows, pushed_along(rows, tangent, pushed(rows, normal, velocity)))
 
 
 def _finite(result: Impulses) -> bool:
@@ -112,7 +121,7 @@ def _slip_left(problem: ImpactProblem, result: Impulses, response: Response, vel
     contacts, tangent, e = problem.contacts, result.tangent, problem.restitution
     if response.friction_model is None or tangent is None or not ((e == 0.0).all() or (e == 1.0).all()):
         return 0.0
-    error = problem.slip_speed(velocity) - contacts.tangent_speeds(contacts.after(result.normal, tangent))
+    error = problem.slip_speed(velocity) - _slips_after(contacts.rows, contacts.velocity, result.normal, tangent)
     error *= (problem.friction > 0.0)[:, None]
     return response.friction_model.residual(contacts, result.normal, tangent) + float(np.abs(error).max(initial=0.0))
 

@@ -67,9 +67,9 @@ VIEWS: dict[str, Callable[[Scene], View]] = {
     "four_bar": lambda s: View(at=0.25, color="body"),
     "arm_strikes_balls": lambda s: View(at=1.0, color="group"),
     "compass_walker": lambda s: View(at=min(10.9, s.duration), color="body", trails=("all",)),
-    "rimless_wheel": lambda s: View(at=1.0, color="body", trails=("all",)),
+    "rimless_wheel": lambda s: View(at=min(3.0, s.duration), color="body", trails=("all",)),
     "rocking_block": lambda s: View(at=0.3, color="body"),
-    "ragdoll": lambda s: View(at=1.2, color="group", camera="azimuth=-60,elevation=15"),
+    "ragdoll": lambda s: View(at=min(1.8, s.duration), color="body", camera="azimuth=-40,elevation=15"),
     "vibrated_layer": lambda s: View(at=_in_flight(s), color="height", camera="elevation=90,azimuth=-90"),
 }
 

@@ -23,6 +23,7 @@ from .contact_island import (
     GIVEN,
     NORMAL,
     WEIGHT,
+    ZERO_ROW,
     Island,
     Layout,
     Problem,
@@ -46,7 +47,7 @@ from .contact_slabs import relax_large, strided
 from .contact_sweeps import MOST_SWEEPS, SINGLE_TOLERANCE, relax
 from .islands import all_islands
 from .linalg.contact_lu import multiplications, pattern_of
-from .rows import FRICTION, LOOSE_SUMS, Floats, Ints, Rows
+from .rows import FRICTION, LOOSE_SUMS, Floats, Ints, Rows, row_push, tangent_squares
 from .thresholds import (
     EASY_ISLAND_WORK,
     LARGE_ISLAND_WORK,
@@ -219,17 +220,30 @@ def are_solved(lay, problem, chosen, x, impulse, projection, accuracy):
     return len(todo) == 0, whole.z, residuals.max()
 
 
-def contact_residual(blocks: Rows, velocity: Floats, impulse: Floats, projection: int, given: Floats) -> float:
-    """The residual, a speed, of the impulses (m, r) of all contacts; arguments as for `solve_contact`."""
+def friction_residual(blocks: Rows, velocity: Floats, impulse: Floats, projection: int) -> float:
+    """The residual, a speed, of the friction among the impulses (m, r) of all contacts, whose normal impulses stay.
+
+    There is no friction where no body can move along the tangents.
+    """
     blocks, velocity, z = common_size(blocks, velocity, impulse)
-    problem = Problem(blocks.body, blocks.val, blocks.base, blocks.bound, given)
-    lay = layout(*blocks.val.shape[1:], blocks.tangents)
-    return float(_residual(lay, problem, np.arange(len(z)), velocity, z, projection))
+    return float(_friction_residual(layout(*blocks.val.shape[1:], blocks.tangents), blocks, velocity, z, projection))
 
 
 @kernel
-def _residual(lay, problem, chosen, velocity, impulse, projection):
-    whole = _whole(lay, problem, chosen, velocity, impulse, projection)
+def _friction_residual(lay, rows, velocity, impulse, projection):
+    x, z, given, squares = velocity.copy(), impulse.copy(), np.empty(len(impulse)), tangent_squares(rows)
+    val, base, bound = rows.val.copy(), rows.base.copy(), rows.bound.copy()
+    for i in range(len(z)):
+        if z[i, 0] != 0.0:
+            row_push(rows, x, i, 0, z[i, 0])
+        given[i], z[i, 0], base[i, 0] = max(z[i, 0], 0.0), 0.0, 0.0
+        if squares[i].max() <= ZERO_ROW * rows.diag[i]:
+            bound[i] = 0.0
+        for side in range(val.shape[1]):
+            for c in range(val.shape[3]):
+                val[i, side, 0, c] = 0.0
+    problem = Problem(rows.body, val, base, bound, given)
+    whole = _whole(lay, problem, np.arange(len(z)), x, z, projection)
     return measure(lay, whole, whole.z, whole.x)[0]
 
 
