@@ -317,6 +317,12 @@ def rough_box_table(differences: np.ndarray) -> str:
     return "\n".join(lines)
 
 
+def boxes_of(table: str) -> list[list[str]]:
+    """The cells of the rows of `rough_box_table`."""
+    lines = [line for line in table.splitlines()[2:12] if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
 def test_ten_rough_boxes_as_printed():
     """The largest differences from the printed algorithm, relative to the fastest component of the velocity.
 
@@ -330,7 +336,15 @@ def test_ten_rough_boxes_as_printed():
     assert same.max() <= 0.075 and np.median(same) <= 0.03
     assert printed.max() <= 0.055 and np.median(printed) <= 0.02
     assert mixed[0] == mixed.max() and 0.25 <= mixed.max() <= 0.32
-    assert rough_box_table(differences) in PAGE.read_text(encoding="utf-8"), "run python -m tests.laws.test_etm"
+    page, here = (
+        boxes_of(PAGE.read_text(encoding="utf-8").split("<!-- boxes -->\n")[1]),
+        boxes_of(rough_box_table(differences)),
+    )
+    assert [row[:2] for row in page] == [row[:2] for row in here], "run python -m tests.laws.test_etm"
+    # Half a unit of the last digit, and 0.01: rounding, which depends on the processor, decides which one of equal
+    # contacts the printed algorithm serves first (0.008 on the last box).
+    off = np.abs(np.array([row[2:] for row in page], np.float64) - differences.T).max()
+    assert off <= 0.015, "run python -m tests.laws.test_etm"
 
 
 @pytest.mark.long
