@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from carom.scene import Scene
-from carom.scene.file import save_scene
+if TYPE_CHECKING:
+    from carom.scene import Scene
 
 GIBIBYTE = 1 << 30
 
@@ -33,6 +33,8 @@ class Simulated:
 
     def save(self, folder: Path) -> None:
         """Writes the scene as a file, and the rest as text."""
+        from carom.scene.file import save_scene  # late: a campaign without scenes starts without Numba
+
         save_scene(self.scene, folder / "scene.toml", overwrite=True)
         (folder / "case.txt").write_text(f"law {self.law}, stepper {self.stepper}, step {self.step!r}\n")
 

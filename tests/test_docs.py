@@ -19,6 +19,7 @@ import pytest
 import carom
 from carom import laws
 from carom.analysis.desiderata import ORDER
+from carom.sweeps.workers import ThisProcess
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -363,6 +364,8 @@ def test_python_blocks_print_what_they_say(name, capsys, monkeypatch, tmp_path):
     """All blocks of a page run in one namespace, as a reader would paste them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(laws, "_LAWS", dict(laws._LAWS))  # a page may register a law
+    # Sweeps stay in this process: those of tests/sweeps start others, which takes seconds.
+    monkeypatch.setattr("carom.sweeps.workers.Processes", lambda count: ThisProcess())
     space: dict[str, object] = {"__name__": "documentation"}
     for code, said in python_blocks(NAMES[name].read_text(encoding="utf-8")):
         exec(compile(code, name, "exec", dont_inherit=True), space)

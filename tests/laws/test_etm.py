@@ -317,29 +317,34 @@ def rough_box_table(differences: np.ndarray) -> str:
     return "\n".join(lines)
 
 
+def boxes_of(table: str) -> list[list[str]]:
+    """The cells of the rows of `rough_box_table`."""
+    lines = [line for line in table.splitlines()[2:12] if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
 def test_ten_rough_boxes_as_printed():
     """The largest differences from the printed algorithm, relative to the fastest component of the velocity.
 
     With the same increments they are those of friction within an increment: up to 0.07 for increments of the island
     (the default) and up to 0.05 for those of each contact (eq. 62). The two kinds of increments give answers that are
     0.25 apart in the printed algorithm itself, and the default is 0.28 from eq. 62 on the first box. The page has the
-    differences of each box; `python -m tests.laws.test_etm` writes them. In one box sliding ends within rounding of
-    another event, and the sums of NumPy's BLAS, which differ between processors, decide which comes first: this moves
-    its differences by 0.007. So the last digit of the page may differ by one.
+    differences of each box; `python -m tests.laws.test_etm` writes them.
     """
     differences = rough_box_differences(10)
     same, printed, mixed, _ = differences
     assert same.max() <= 0.075 and np.median(same) <= 0.03
     assert printed.max() <= 0.055 and np.median(printed) <= 0.02
     assert mixed[0] == mixed.max() and 0.25 <= mixed.max() <= 0.32
-    section = re.search(r"<!-- boxes -->\n(.*?)<!-- /boxes -->", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    shown, now = (
-        [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
-        for table in (section[1], rough_box_table(differences))
+    page, here = (
+        boxes_of(PAGE.read_text(encoding="utf-8").split("<!-- boxes -->\n")[1]),
+        boxes_of(rough_box_table(differences)),
     )
-    assert [row[:2] for row in shown] == [row[:2] for row in now], "run python -m tests.laws.test_etm"
-    page, here = (np.array([row[2:] for row in table[2:]], dtype=float) for table in (shown, now))
-    assert np.abs(page - here).max() <= 0.0101, "run python -m tests.laws.test_etm"
+    assert [row[:2] for row in page] == [row[:2] for row in here], "run python -m tests.laws.test_etm"
+    # Half a unit of the last digit, and 0.01: rounding, which depends on the processor, decides which one of equal
+    # contacts the printed algorithm serves first (0.008 on the last box).
+    off = np.abs(np.array([row[2:] for row in page], np.float64) - differences.T).max()
+    assert off <= 0.015, "run python -m tests.laws.test_etm"
 
 
 @pytest.mark.long

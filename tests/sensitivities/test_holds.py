@@ -134,7 +134,6 @@ CASES = [
 
 
 QUICK = {
-    (ball, 0.3, "time_of_impact"),
     (ball, 0.02, "drift_safe"),
     (two, 0.2, "time_of_impact"),
     (landed, 0.05, "drift_safe"),

@@ -20,7 +20,8 @@ A version of Numba that lacks one of them gets plain kernels of Numba: compiled 
 | `NRTContext.get_meminfos` | shorter code before LLVM: 10 % of kernels that get tuples of many arrays |
 
 Tried and removed, since they saved less than 2 %: hashes of Numba's flags, the variables of an instruction, and the
-events of LLVM's lock.
+events of LLVM's lock. Fewer first passes took longer (8.2 s for 13 kernels, 7.3 s with them), as did level 1 of LLVM's
+passes (7.5 s) or of its code generation (7.8 s).
 """
 
 from __future__ import annotations

@@ -388,7 +388,8 @@ def _logged(log, stage, k):
 
 # The kernels that follow are alike but for the narrow phase and the test that bodies are apart, which `_steps` and
 # `_substepped` are handed as kernels. Stages of every step are inlined: each call hands over all arrays of `Fixed`, and
-# with calls a step of two bodies took a tenth longer.
+# with calls a step of two bodies took a tenth longer. Free flight and the resting solve are calls: inlined they were a
+# third of the compile time, and the step took as long.
 #
 # `lay` is the layout of the resting solve, None without one. `lists` are the list of pairs, the number of pairs of
 # balls in it, and scratch of the length of the list. `motion` are positions (k + 1, n, D), orientations
@@ -531,11 +532,11 @@ def _ends(fixed, before, after, margins):
     )  # fmt: skip
 
 
-@kernel(inline="always")
+@kernel
 def _fly(axes, fixed, made, before, after):
     """Moves the bodies freely; whether they do not move far, whether all pairs that may touch are in the list, and the
     bounds of `put_bounds`."""
-    numbers, none, bounds = fixed.numbers, np.zeros(len(fixed.radius)), np.empty((2, len(fixed.radius)))
+    numbers, bounds = fixed.numbers, np.zeros((3, len(fixed.radius)))
     after.position[:] = before.position
     after.orientation[:] = before.orientation
     after.velocity[:] = before.velocity
@@ -555,7 +556,7 @@ def _fly(axes, fixed, made, before, after):
     if len(axes) == 3 or numbers.halves:
         _, _, moved = _displacements(fixed, before, after, numbers.shared)
         near = moved <= 0.5 * FAR_MOTION * numbers.least
-    kept = check(axes, made, after.position, bounds[1], none, numbers.shared, numbers.farthest) == LIST_KEPT
+    kept = check(axes, made, after.position, bounds[1], bounds[2], numbers.shared, numbers.farthest) == LIST_KEPT
     return near, kept, bounds
 
 
@@ -584,15 +585,10 @@ def _made_of(axes, lay, fixed, table, bounds, moments, warm_start, row):
     row[:SUMS] = 0.0
     if lay is None:
         stage = _stage(not len(table) or _opens(axes, fixed, table, moments[0], row), warm_start)
+    elif len(table):
+        stage = _hold(axes, lay, fixed, table, bounds, moments, warm_start, row)
     else:
-        numbers, near = fixed.numbers, np.empty(len(table), np.int64)
-        count, overlap = near_contacts(table, bounds[1], numbers.margin, near)
-        row[OVERLAP] = max(0.0, overlap)  # and not -0.0
-        table = table[near[:count]] if count < len(table) else table
-        if count and row[OVERLAP] <= numbers.deep:
-            stage = _hold(axes, lay, fixed, table, bounds[0], moments, warm_start, row)
-        else:
-            stage = _stage(count == 0, warm_start)
+        stage = _stage(True, warm_start)
     _put_totals(fixed.masses, moments[1], row[SUMS:])
     return stage
 
@@ -724,11 +720,16 @@ def _rows(axes, fixed, table, start):
 
 
 @kernel
-def _hold(axes, lay, fixed, table, slow, moments, warm_start, row):
+def _hold(axes, lay, fixed, table, bounds, moments, warm_start, row):
     """The stage of the resting solve. Writes the poses of held bodies, and the row of the step."""
-    numbers, h, m, (before, after) = fixed.numbers, fixed.numbers.h, len(table), moments
+    numbers, h, (before, after), near = fixed.numbers, fixed.numbers.h, moments, np.empty(len(table), np.int64)
+    m, overlap = near_contacts(table, bounds[1], numbers.margin, near)
+    row[OVERLAP] = max(0.0, overlap)  # and not -0.0
+    if not m or row[OVERLAP] > numbers.deep:
+        return _stage(m == 0, warm_start)
+    table = table[near[:m]] if m < len(table) else table
     rows, restitution, x, bodies, _ = _rows(axes, fixed, table, before)
-    speed, top, fast = approach_speeds(rows, x, table, restitution, slow, (numbers.margin, numbers.touch), h)
+    speed, top, fast = approach_speeds(rows, x, table, restitution, bounds[0], (numbers.margin, numbers.touch), h)
     if fast:
         return _stage(False, warm_start)
     interval = Interval(x, speed[0], speed[1], bodies, np.empty((0, x.shape[1])), np.empty(0), np.empty((0, 4)), h)
