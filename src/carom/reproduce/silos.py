@@ -63,6 +63,8 @@ class Discharge(NamedTuple):
     rate: float  # mass per unit of time
     error: float  # standard error of it
     density: float  # mass per area in the silo
+    filling: float  # share of the middle half of the outlet that grains cover, on average
+    speed: float  # of these grains
 
 
 def silo(outlet: float, width: float, grains: int, seed: int = 0) -> Scene:
@@ -134,7 +136,7 @@ def _discharge(case: Case, outlet: float, width: float, grains: int, settle: flo
     sim = Simulation(silo(outlet, width, grains))
     steps, first = round((settle + measure) / STEP), round(settle / STEP)
     low, high = np.array([-0.4 * width, 2.0]), np.array([0.4 * width, 0.6 * grains / width])
-    sensor, densities = None, []
+    sensor, densities, crossed = None, [], []
     for k in range(steps):
         sim.step()
         if k + 1 == first:
@@ -146,9 +148,22 @@ def _discharge(case: Case, outlet: float, width: float, grains: int, settle: flo
             inside = ((place > low) & (place < high)).all(axis=1)
             densities.append(sim.world.mass[sim.state.present][inside].sum() / np.prod(high - low))
             case.tell((k + 1) / steps, f"outlet of {outlet:g} diameters")
+        if k >= first and k % 5 == 0:
+            crossed.append(_crossing(sim, 0.5 * outlet))
     assert sensor is not None
     rate, error = mean_and_error(sensor.series[:, 1])
-    return Discharge(outlet, float(rate), float(error), float(np.mean(densities)))
+    covered, swept = np.mean(crossed, axis=0)
+    return Discharge(outlet, float(rate), float(error), float(np.mean(densities)), covered, swept / covered)
+
+
+def _crossing(sim: Simulation, width: float) -> tuple[float, float]:
+    """Share of the middle `width` of the outlet that grains cover, and the same times their downward speed."""
+    place, radius = sim.state.position, sim.world.shapes.radius
+    grains = np.flatnonzero(sim.state.present & (np.abs(place[:, 1]) < radius))
+    half = np.sqrt(radius[grains] ** 2 - place[grains, 1] ** 2)
+    ends = np.clip(np.stack([place[grains, 0] - half, place[grains, 0] + half]), -0.5 * width, 0.5 * width)
+    share = (ends[1] - ends[0]) / width
+    return float(share.sum()), float(-(share * sim.state.velocity[grains, 1]).sum())
 
 
 def _draw_discharge(out: Path, found: Sequence[Discharge], law: tuple[float, float]) -> tuple[Path, ...]:
