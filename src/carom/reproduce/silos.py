@@ -108,15 +108,29 @@ def run_discharge(
         Row("exponent of the width of the outlet", 1.5, n, holds=abs(n - 1.5) <= max(2.0 * spread, EXPONENT_BOUND),
             remark=f"standard error {spread:.2g}, fitted together with both constants"),
         Row("narrowing k of the outlet", "1 to 2", k, "diameters", _within(k, NARROWING, wide[1]),
-            f"standard error {wide[1]:.2g}, with the exponent 3/2"),
+            f"standard error {wide[1]:.2g}, with the exponent 3/2; {_why_narrow(found)}"),
         Row("constant C", FREE_FALL_ARCH, c, remark=f"standard error {wide[0]:.2g}; beside it free fall from a "
             "semicircular arch"),
         *(Row(f"discharge through {f.outlet:g} diameters", None, f.rate, "mass / time",
-              remark=f"standard error {f.error:.2g}, mass per area {f.density:.3f}") for f in found),
+              remark=f"standard error {f.error:.2g}, mass per area {f.density:.3f}; in the middle of the outlet "
+              f"{100 * f.filling:.0f} % filled, speed {f.speed / sqrt(f.outlet):.2f} sqrt(g D)") for f in found),
     )  # fmt: skip
     findings = (f"W = {c:.3f} rho sqrt(g) (D - {k:.2f} d)^(3/2); with a free exponent {n:.2f} +- {spread:.2f}",)
     parameters = {"grains": grains, "width": width, "friction": FRICTION, "law": "gr"}
     return Evidence(rows, _draw_discharge(case.out, found, (c, k)), findings, parameters)
+
+
+def _why_narrow(found: Sequence[Discharge]) -> str:
+    """What the middle of the narrowest and of the widest outlet tells about the narrowing."""
+    few, many = (sorted(found, key=lambda f: f.outlet)[k] for k in (0, -1))
+    filled = f"{100 * few.filling:.0f} and {100 * many.filling:.0f} % filled"
+    speeds = f"{few.speed / sqrt(few.outlet):.2f} and {many.speed / sqrt(many.outlet):.2f} sqrt(g D)"
+    shares = [f.rate / (f.filling * f.speed * f.outlet) for f in (few, many)]  # 1 - margin / D, times a constant
+    margin = (shares[1] - shares[0]) / (shares[1] / few.outlet - shares[0] / many.outlet)
+    return (
+        f"outlets of {few.outlet:g} and {many.outlet:g} diameters are {filled} in the middle, with speeds of {speeds}: "
+        f"grains in narrow outlets are more dilute and slower, while the margin that stays empty is {margin:.1f} wide"
+    )
 
 
 def _fitted(law: object, x: Floats, y: Floats, error: Floats, start: tuple[float, ...]) -> tuple[Floats, Floats]:
