@@ -337,9 +337,13 @@ def test_usd_hides_absent_bodies(tmp_path):
 def test_the_play_page_gets_no_place_for_absent_bodies():
     from carom.play.runs import Colors, _film
 
-    run = carom.simulate(hopper(10), duration=0.4, frame_rate=20)
-    place = np.frombuffer(b64decode(_film(run, Colors.of([run]))["position"]), "<f4").reshape(len(run), 10, 2)
+    run = carom.simulate(hopper(10), duration=1.5, frame_rate=4)
+    film = _film(run, Colors.of([run]))
+    place = np.frombuffer(b64decode(film["position"]), "<f4").reshape(len(run), 10, 2)
     assert np.array_equal(np.isfinite(place).all(axis=2), run.present[:]) and not run.present[:].all()
+    lives = np.frombuffer(b64decode(film["lives"]), "u1").reshape(len(run), 10)
+    assert np.array_equal(lives, np.maximum(run.lives[:], 0))
+    assert ((lives[:-1] > 0) & (lives[1:] > lives[:-1])).any()  # without an absence in any frame: not interpolated
 
 
 # ---- bad input

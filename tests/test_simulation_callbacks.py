@@ -45,6 +45,8 @@ def test_a_callback_ends_the_run_and_it_can_be_resumed(tmp_path, how):
         assert run.finished and run.state_hash == whole.state_hash
         assert np.array_equal(np.asarray(run.events), np.asarray(whole.events))
     assert not carom.simulate(falling(), on_step=lambda s: s.step == 7, **RUN).finished
+    with carom.simulate(falling(), on_impact=lambda found: (found["approach"] > 0.0).any(), **RUN) as run:
+        assert not run.finished and len(run.events.impacts) == 1  # the truth of NumPy
 
 
 def test_an_exception_names_the_step_and_loses_nothing(tmp_path):

@@ -34,9 +34,9 @@ class ProblemError(ValueError):
         """`unknown law 'grr': did you mean 'gr'?`, followed by the list of known names."""
         names = sorted(known)
         close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = f": did you mean {close[0]!r}?" if close else ""
         listing = ", ".join(names)
-        return cls(kind, name, f"one of {listing}", f"unknown {kind} {name!r}: {hint}(known: {listing})")
+        return cls(kind, name, f"one of {listing}", f"unknown {kind} {name!r}{hint} (known: {listing})")
 
 
 def has_controls(text: str) -> bool:

@@ -91,7 +91,14 @@ class Callbacks:
                 answers.append(_called("on_impact", self.on_impact, found, state))
         if self.on_step is not None:
             answers.append(_called("on_step", self.on_step, state, state))
-        return any(a is True for a in answers), [a for a in answers if isinstance(a, Change)]
+        return any(map(_is_true, answers)), [a for a in answers if isinstance(a, Change)]
+
+
+def _is_true(answer: Any) -> bool:
+    """Whether a callback returned True, of Python or of NumPy: comparisons of columns give the latter."""
+    return answer is True or (
+        isinstance(answer, (np.bool_, np.ndarray)) and answer.ndim == 0 and answer.tolist() is True
+    )
 
 
 def _called(name: str, function: Callable[[Any], Any], given: Any, state: State) -> Any:

@@ -105,6 +105,37 @@ def test_validate_refuses_in_one_line(carom, tmp_path):
     refused(carom("validate", path), "unknown law 'grr'", "did you mean 'gr'?")
 
 
+def test_validate_refuses_a_source_inside_a_wall_and_lists_sources_and_sinks(carom, tmp_path):
+    path, text = (
+        tmp_path / "hopper.toml",
+        """
+[[generators]]
+kind = "pool"
+count = 3
+radius = 0.1
+name = "grains"
+[[boundaries]]
+kind = "plane"
+[[sources]]
+bodies = "grains"
+lower = [-0.5, LOW]
+upper = [0.5, 1.5]
+rate = 25.0
+[[sinks]]
+lower = [2.0, 0.0]
+outside = true
+""",
+    )
+    path.write_text(text.replace("LOW", "0.5"))
+    shown = carom("validate", path)
+    assert shown.code == 0 and all(
+        word in shown.out for word in ("rate 25", "lower (-0.5, 0.5)", "outside", "all free")
+    )
+    path.write_text(text.replace("LOW", "-9.0").replace("1.5", "-0.5"))
+    refused = carom("validate", path)
+    assert refused.code == 2 and "inside a wall" in refused.err and refused.err.count("\n") == 1
+
+
 def test_validate_shows_every_kind_of_thing(carom, tmp_path):
     path = tmp_path / "many.toml"
     path.write_text(

@@ -52,7 +52,6 @@ GRADUAL = 1e-3
 # approach in a step at the fastest speed of the run, up to PILE, a percent of a diameter; MOVING_SHARE of it beyond, at
 # most MOVING_OVERLAP.
 PILE, MOVING_SHARE, MOVING_OVERLAP = 0.02, 0.1, 0.2
-SUBSTEPPED_OVERLAP = 0.05  # in a sub-stepped step, in units of the length scale
 RESTING = ("drift_safe", "substepped")  # steppers that hold bodies in lasting contact inelastically
 KEPT, NEVER_RISES, FREE = "kept", "never rises", "free"  # requirements on the energy of a run
 EXPLAINED = 1e-9  # momentum that events do not explain, relative to the largest impulse: rounding of long sums
@@ -194,10 +193,11 @@ def _overlap(run: Trajectory, bound: float, asked: bool) -> Check:
     if value > bound and not asked:
         speed = fastest(run)
         if run.settings.stepper == "time_of_impact" and run.steps["resting"].any() and not _is_still(run, speed):
-            return _overlap_of_held(run)
+            return _overlap_of_pairs(run, "held bodies move straight where their contacts curve")
+        if run.settings.stepper == "substepped":
+            return _overlap_of_pairs(run, "sub-steps keep overlap below the bound of containment")
         more, why = _overlap_in_motion(run, scale, speed)
-        still = _is_still(run, speed) and run.settings.stepper != "substepped"  # whose contacts are soft at rest too
-        if more > bound and still and in_frames[-1] > bound:
+        if more > bound and _is_still(run, speed) and in_frames[-1] > bound:
             return Check("overlap", float(in_frames[-1]), bound, False, f"{note}, at rest at the end")
         if more > bound:
             bound, note = more, f"{note}; {why}"
@@ -209,16 +209,17 @@ def _is_still(run: Trajectory, speed: Floats) -> bool:
     return float(speed[-1]) <= 2.0 * run.settings.step * float(np.linalg.norm(run.world.gravity))
 
 
-def _overlap_of_held(run: Trajectory) -> Check:
-    """The bound of steps from impact to impact with bodies that are held in motion, each pair in its own half width.
+def _overlap_of_pairs(run: Trajectory, reason: str) -> Check:
+    """The bound of steps that are divided until no pair overlaps by more than a share of its own half width.
 
-    Held bodies move straight where their contacts curve, or rotate along with a drum. Steps are divided until no pair
-    overlaps by more than this; where the work of a step does not suffice, its status is `not_converged`. The table of
-    steps has lengths alone, which are compared with the thickest body.
+    These are sub-stepped steps, whose contacts are soft, and those from impact to impact with bodies that are held in
+    motion: they move straight where their contacts curve, or rotate along with a drum. Where the work of a step does
+    not suffice, or shorter steps do not help, its status is `not_converged`. The table of steps has lengths alone,
+    which are compared with the thickest free body.
     """
-    thickest = float(run.world.shapes.inner.max())
+    thickest = float(run.world.shapes.inner[run.world.free].max(initial=0.0)) or run.world.length_scale
     value = max(float(overlap_shares(run).max()), float(run.steps["overlap"].max()) / thickest)
-    why = "of the half width of the thinner body of a pair; held bodies move straight where their contacts curve"
+    why = f"of the half width of the thinner body of a pair; {reason}"
     return Check("overlap", value, LARGEST_OVERLAP, value <= LARGEST_OVERLAP, why)
 
 
@@ -229,8 +230,6 @@ def _overlap_in_motion(run: Trajectory, scale: float, speed: Floats) -> tuple[fl
     way = 2.0 * run.settings.step * top / scale
     if synchronous:
         return way, "a synchronous step may overshoot by its own length, twice the fastest speed times the step"
-    if run.settings.stepper == "substepped":
-        return SUBSTEPPED_OVERLAP, "sub-steps keep overlap below the bound of containment"
     if run.settings.stepper == "drift_safe":
         why = "in motion a percent of the smallest thickness, or a tenth of the way of a step, at most a tenth of it"
         return max(min(way, PILE), min(MOVING_SHARE * way, MOVING_OVERLAP)), why

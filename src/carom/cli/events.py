@@ -87,6 +87,8 @@ def _records(chosen: Events, limit: int) -> list[dict[str, Any]]:
 
 
 def _show(chosen: Events, limit: int, count: int, unlisted: int) -> None:
+    from ..stepping.events import NO_BODY
+
     table = plain_table()
     names = ["time", "first", "second", "approach", "separation", "impulse", "duration", "kind"]
     console = out()
@@ -95,7 +97,7 @@ def _show(chosen: Events, limit: int, count: int, unlisted: int) -> None:
     for name in names:
         table.add_column(name, justify="left" if name == "kind" else "right", no_wrap=True)
     for row in _records(chosen, limit):
-        table.add_row(*(_text(row[name]) for name in names))
+        table.add_row(*("" if row[name] == NO_BODY else _text(row[name]) for name in names))
     console.print(table)
     left = f", {len(chosen) - limit:,} not shown" if len(chosen) > limit else ""
     console.print(f"{counted(len(chosen), 'event')} of {count:,}{left}", markup=False)

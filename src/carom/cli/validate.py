@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ def validate(
     """Check a scene file, including its initial state, and list its content."""
     from ..build import build
     from ..laws import make
+    from ..stepwise import Simulation
     from .compiling import compile_notice
     from .source import from_file
 
@@ -34,6 +36,8 @@ def validate(
         scene = from_file(str(file), parameter)
         make(scene.law)
         world, state = build(scene)
+        if scene.sources:  # they need room at the start of a run
+            Simulation(scene)
     if json:
         print(as_json({"file": str(file), "valid": True, **_plain(scene, world)}))
         return
@@ -41,7 +45,7 @@ def validate(
     console.print(f"[bold]{escape(scene.name)}[/] is a valid scene.")
     if scene.description:
         console.print(f"[dim]{escape(scene.description)}[/]")
-    about = [_groups(scene, world), _joints(scene), _boundaries(scene), _materials(scene)]
+    about = [_groups(scene, world), _joints(scene), _boundaries(scene), *_changes(scene), _materials(scene)]
     tables = [*about, _settings(scene, world, state)]
     for table in tables:
         if table.row_count:
@@ -144,6 +148,19 @@ def _boundaries(scene: Scene) -> Table:
         shear = f", shear rate {short(scene.periodic.shear_rate)}" if scene.periodic.shear_rate else ""
         table.add_row("periodic", where + shear, "", "")
     return table
+
+
+def _changes(scene: Scene) -> Iterator[Table]:
+    """The sources, and the sinks: what each was given."""
+    for title, given in (("sources", scene.sources), ("sinks", scene.sinks)):
+        table = _table(title, "where", "how")
+        for each in given:
+            fields = {key: value for key, value in vars(each).items() if value not in (None, False, ())}
+            names = fields.pop("bodies", "all free bodies")
+            where = [f"{key} {_value(fields.pop(key))}" for key in ("lower", "upper") if key in fields]
+            how = ", ".join(key if value is True else f"{key} {_value(value)}" for key, value in fields.items())
+            table.add_row(escape(names if isinstance(names, str) else ", ".join(names)), ", ".join(where), how)
+        yield table
 
 
 def _materials(scene: Scene) -> Table:

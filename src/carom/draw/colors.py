@@ -220,11 +220,11 @@ def usual_quantity(run: Trajectory) -> str:
     """The quantity that colors show by default, in films, stills, the viewer and the play page.
 
     It is that of the scene's view if it has one; else the depth at rest, because speeds would give a settled pile one
-    color. Where bodies do not lie on each other under gravity, it is the speed instead of the depth.
+    color. Where bodies do not lie on each other under gravity, or come and go, it is the speed instead of the depth.
     """
     try:
         chosen = view_of(run.scene).color
-        if chosen not in (None, "depth") or not np.any(run.world.gravity):
+        if chosen not in (None, "depth") or run.changes or not np.any(run.world.gravity):
             return chosen or "speed"
         depth = depth_at_rest(run, 0)[_fixed(run).free]
     except ProblemError:  # the scene contains a Python function, which a file does not store

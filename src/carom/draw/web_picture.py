@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..contact.boundaries import boundaries_at
 from ..solvers.rows import Floats
@@ -29,6 +30,12 @@ BEYOND = 4.0  # boundaries extend beyond the shown rectangle by this many times 
 def picture(runs: Sequence[Trajectory]) -> dict[str, Any]:
     """What all runs of one scene share."""
     return _picture_2d(runs) if runs[0].dimension == 2 else _picture_3d(runs)
+
+
+def life_numbers(run: Trajectory, frames: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint8]:
+    """(k, n) of bodies that appear and vanish: 0 where one is absent; another number is another body in its place."""
+    lives = np.stack([run.lives[int(k)] for k in frames])
+    return np.where(lives > 0, (lives - 1) % 255 + 1, 0).astype(np.uint8)
 
 
 def _chosen(run: Trajectory, count: int) -> list[int]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..draw.colors import MAPS
-from ..draw.web_picture import picture
+from ..draw.web_picture import life_numbers, picture
 from ..solvers.rows import Floats
 from .content import Content
 
@@ -108,7 +108,7 @@ def _data(content: Content) -> dict[str, Any]:
         "turn": _quantized(turns, 1 if run.dimension == 2 else 4),
         "color": base64.b64encode(index.astype("<u2").tobytes()).decode("ascii"),
         "boundaries": _quantized(walls, 3) if walls.size else None,
-        "absent": _absent(content, every) if content.present is not None else None,
+        "lives": base64.b64encode(life_numbers(run, frames).tobytes()).decode("ascii") if run.changes else None,
     }
     return {
         "scene": run.name,
@@ -119,12 +119,6 @@ def _data(content: Content) -> dict[str, Any]:
         "colors": {"map": table.tolist(), **_legend(content)},
         "results": [result],
     }
-
-
-def _absent(content: Content, every: int) -> str:
-    """One byte per frame and body: 1 where it is absent."""
-    assert content.present is not None
-    return base64.b64encode((~content.present[::every]).astype(np.uint8).tobytes()).decode("ascii")
 
 
 def _legend(content: Content) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import laws
 from ..analysis.checks import Check, check_run
 from ..draw.colors import DEFAULT_MAP, MAPS, PALETTE, QUANTITIES, Quantity, common_limits, usual_quantity
-from ..draw.web_picture import picture
+from ..draw.web_picture import life_numbers, picture
 from ..errors import ProblemError
 from ..resolve.response import DEFAULT_TOLERANCE
 from ..scene.model import Bodies, Scene
@@ -361,6 +361,7 @@ def _film(run: Trajectory, colors: Colors) -> dict[str, Any]:
         "time": run.time.tolist(),
         "position": packed(np.where(run.present[:, :, None], np.asarray(run.positions[:]), np.nan)),
         "turn": packed(np.asarray(run.orientations[:])),
+        "lives": packed(life_numbers(run, np.arange(len(run))), "u1") if run.changes else "",
         "color": packed(colors.indices(run), "u1"),
         "boundaries": packed(np.asarray(run.boundary_poses[:])) if run.dimension == 2 else "",
     }

@@ -63,6 +63,8 @@ class Discharge(NamedTuple):
     rate: float  # mass per unit of time
     error: float  # standard error of it
     density: float  # mass per area in the silo
+    filling: float  # share of the middle half of the outlet that grains cover, on average
+    speed: float  # of these grains
 
 
 def silo(outlet: float, width: float, grains: int, seed: int = 0) -> Scene:
@@ -106,15 +108,29 @@ def run_discharge(
         Row("exponent of the width of the outlet", 1.5, n, holds=abs(n - 1.5) <= max(2.0 * spread, EXPONENT_BOUND),
             remark=f"standard error {spread:.2g}, fitted together with both constants"),
         Row("narrowing k of the outlet", "1 to 2", k, "diameters", _within(k, NARROWING, wide[1]),
-            f"standard error {wide[1]:.2g}, with the exponent 3/2"),
+            f"standard error {wide[1]:.2g}, with the exponent 3/2; {_why_narrow(found)}"),
         Row("constant C", FREE_FALL_ARCH, c, remark=f"standard error {wide[0]:.2g}; beside it free fall from a "
             "semicircular arch"),
         *(Row(f"discharge through {f.outlet:g} diameters", None, f.rate, "mass / time",
-              remark=f"standard error {f.error:.2g}, mass per area {f.density:.3f}") for f in found),
+              remark=f"standard error {f.error:.2g}, mass per area {f.density:.3f}; in the middle of the outlet "
+              f"{100 * f.filling:.0f} % filled, speed {f.speed / sqrt(f.outlet):.2f} sqrt(g D)") for f in found),
     )  # fmt: skip
     findings = (f"W = {c:.3f} rho sqrt(g) (D - {k:.2f} d)^(3/2); with a free exponent {n:.2f} +- {spread:.2f}",)
     parameters = {"grains": grains, "width": width, "friction": FRICTION, "law": "gr"}
     return Evidence(rows, _draw_discharge(case.out, found, (c, k)), findings, parameters)
+
+
+def _why_narrow(found: Sequence[Discharge]) -> str:
+    """What the middle of the narrowest and of the widest outlet tells about the narrowing."""
+    few, many = (sorted(found, key=lambda f: f.outlet)[k] for k in (0, -1))
+    filled = f"{100 * few.filling:.0f} and {100 * many.filling:.0f} % filled"
+    speeds = f"{few.speed / sqrt(few.outlet):.2f} and {many.speed / sqrt(many.outlet):.2f} sqrt(g D)"
+    shares = [f.rate / (f.filling * f.speed * f.outlet) for f in (few, many)]  # 1 - margin / D, times a constant
+    margin = (shares[1] - shares[0]) / (shares[1] / few.outlet - shares[0] / many.outlet)
+    return (
+        f"outlets of {few.outlet:g} and {many.outlet:g} diameters are {filled} in the middle, with speeds of {speeds}: "
+        f"grains in narrow outlets are more dilute and slower, while the margin that stays empty is {margin:.1f} wide"
+    )
 
 
 def _fitted(law: object, x: Floats, y: Floats, error: Floats, start: tuple[float, ...]) -> tuple[Floats, Floats]:
@@ -134,7 +150,7 @@ def _discharge(case: Case, outlet: float, width: float, grains: int, settle: flo
     sim = Simulation(silo(outlet, width, grains))
     steps, first = round((settle + measure) / STEP), round(settle / STEP)
     low, high = np.array([-0.4 * width, 2.0]), np.array([0.4 * width, 0.6 * grains / width])
-    sensor, densities = None, []
+    sensor, densities, crossed = None, [], []
     for k in range(steps):
         sim.step()
         if k + 1 == first:
@@ -146,9 +162,22 @@ def _discharge(case: Case, outlet: float, width: float, grains: int, settle: flo
             inside = ((place > low) & (place < high)).all(axis=1)
             densities.append(sim.world.mass[sim.state.present][inside].sum() / np.prod(high - low))
             case.tell((k + 1) / steps, f"outlet of {outlet:g} diameters")
+        if k >= first and k % 5 == 0:
+            crossed.append(_crossing(sim, 0.5 * outlet))
     assert sensor is not None
     rate, error = mean_and_error(sensor.series[:, 1])
-    return Discharge(outlet, float(rate), float(error), float(np.mean(densities)))
+    covered, swept = np.mean(crossed, axis=0)
+    return Discharge(outlet, float(rate), float(error), float(np.mean(densities)), covered, swept / covered)
+
+
+def _crossing(sim: Simulation, width: float) -> tuple[float, float]:
+    """Share of the middle `width` of the outlet that grains cover, and the same times their downward speed."""
+    place, radius = sim.state.position, sim.world.shapes.radius
+    grains = np.flatnonzero(sim.state.present & (np.abs(place[:, 1]) < radius))
+    half = np.sqrt(radius[grains] ** 2 - place[grains, 1] ** 2)
+    ends = np.clip(np.stack([place[grains, 0] - half, place[grains, 0] + half]), -0.5 * width, 0.5 * width)
+    share = (ends[1] - ends[0]) / width
+    return float(share.sum()), float(-(share * sim.state.velocity[grains, 1]).sum())
 
 
 def _draw_discharge(out: Path, found: Sequence[Discharge], law: tuple[float, float]) -> tuple[Path, ...]:

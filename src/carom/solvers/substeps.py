@@ -39,6 +39,8 @@ BIAS_SHARE = SPRING_PHASE / (2.0 * DAMPING_RATIO + SPRING_PHASE)  # of an overla
 SPRING_SOFTNESS = SPRING_PHASE * (2.0 * DAMPING_RATIO + SPRING_PHASE)
 MASS_SHARE = SPRING_SOFTNESS / (1.0 + SPRING_SOFTNESS)  # s above
 
+DEEP_OVERLAP = 0.025  # of the smallest half width: steps that begin deeper have twice as many sub-steps
+
 
 class Records(NamedTuple):
     """m contacts of n bodies with D linear and A angular components of velocity; row n of bodies is the world.
@@ -86,6 +88,12 @@ def layout(axes, spins):
     mass = arms + 2 * d * a
     base = mass + d
     return arms, mass, base, base + d, base + d + 1, base + d + 2
+
+
+@kernel(inline="always")
+def substep_number(usual, overlap, least):
+    """The number of sub-steps of a step that begins with an overlap: deep piles carry their weight in shorter ones."""
+    return 2 * usual if overlap > DEEP_OVERLAP * least else usual
 
 
 @lean

@@ -19,7 +19,7 @@ from ..problem.assemble import Motion, assembled, coefficients_of, whiten
 from ..resolve.coupled import DONE, Asked, coupled_impulses
 from ..solvers.contact_island import Layout
 from ..solvers.rows import Floats, Ints, fastest_speeds, pushed, pushed_along
-from ..solvers.substeps import Bodies, Records, Substeps
+from ..solvers.substeps import Bodies, Records, Substeps, substep_number
 from .closing_contacts import approach, involved, keep_near, moved_unseen, predict
 from .impact_stage import Approach, change_velocity, displace, struck_bodies
 from .integrator import fall_2d, fall_3d, rotate_all
@@ -135,7 +135,7 @@ def relaxed_step(relaxed, fixed, table, bounds, moments, warm_start):
             keys = np.empty(count, np.int64)
             put_keys(table, numbers.bodies, numbers.boundaries, keys)
             scratch = (records, bodies, law.struck)
-            made, deepest, left = _relax(relaxed, fixed, table, keys, warm_start, scratch, course)
+            made, deepest, left = _relax(relaxed, fixed, (table, keys, warm_start), scratch, course, overlap)
         if made:
             deepest = max(deepest, overlap)
             _put_end(fixed.masses, bodies, numbers.h, (before.position, course), after)
@@ -320,10 +320,11 @@ def _move(fixed, position, course, after):
 
 
 @kernel
-def _relax(relaxed, fixed, table, keys, warm_start, scratch, course):
+def _relax(relaxed, fixed, contacts, scratch, course, overlap):
     """`Substepped._relax`, with pushing and if necessary without: whether they keep the bound on energy, the deepest
     overlap at the end, and the residual, a speed."""
     (records, bodies, struck), numbers, limits, axes = scratch, fixed.numbers, relaxed.limits, relaxed.axes
+    (table, keys, warm_start), number = contacts, substep_number(limits.substeps, overlap, numbers.least)
     masses, h, none = fixed.masses, numbers.h, course.shift[:0]
     shift, begin = course.shift if struck else none, np.zeros(len(bodies.motion) if struck else 0)
     for b in range(len(course.time) if struck else 0):
@@ -337,7 +338,7 @@ def _relax(relaxed, fixed, table, keys, warm_start, scratch, course):
                 put_displacements(axes.linear, course.velocity, shift, masses, bodies)
         records.impulse[:] = 0.0
         match(warm_start, keys, table, len(axes.linear) - 1, records.impulse)
-        plan = Substeps(limits.substeps, h / limits.substeps, push / h, limits.soft)
+        plan = Substeps(number, h / number, push / h, limits.soft)
         known, energies = relax(axes, records, bodies, plan, masses, (course.velocity, shift), h)
         (depth, residual, lift), (gain, kinetic, work, square) = known, energies
         gain -= (min(lift, limits.lift * (kinetic + limits.weight))) + limits.gain * (kinetic + limits.weight)

@@ -30,7 +30,7 @@ from ..geometry.rotations import matrices
 from ..problem.assemble import NO_TURN, Motion, coefficients
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
-from ..solvers.substeps import Records, Substeps
+from ..solvers.substeps import Records, Substeps, substep_number
 from ..world import State, World
 from .closing_contacts import approach, involved, keep_near, moved_unseen, predict
 from .drift_safe import MOST_APPLICATIONS, Ahead, DriftSafe, _approach
@@ -239,7 +239,8 @@ class Substepped(DriftSafe):
         if ahead.time is not None:
             bodies = bodies._replace(begin=np.append(ahead.time, 0.0))
         lengths = (push * world.length_scale / h, SOFT_OVERLAP * world.length_scale)
-        plan = Substeps(self.substeps, h / self.substeps, *lengths)
+        number = substep_number(self.substeps, ahead.overlap, self.containment.least)
+        plan = Substeps(number, h / number, *lengths)
         known, energies = relax(self.axes, records, bodies, plan, world.masses, (velocity, shift), h)
         (depth, residual, lift), (gain, kinetic, work, square) = known, energies
         gain -= min(lift, LARGEST_LIFT * (kinetic + self.weight)) + LARGEST_GAIN * (kinetic + self.weight)

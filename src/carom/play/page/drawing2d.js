@@ -181,6 +181,11 @@ export function frameAt(times, time) {
   return [low, span > 0 ? Math.min(1, Math.max(0, (time - times[low]) / span)) : 0];
 }
 
+// Whether a body that may appear and vanish is the same one at two places of the list of lives.
+export function sameLife({ lives }, here, there) {
+  return !lives || lives[here] === lives[there];
+}
+
 export class RunPainter {
   constructor(canvas, data, index) {
     const result = data.results[index];
@@ -195,7 +200,7 @@ export class RunPainter {
     const next = Math.min(k + 1, result.time.length - 1);
     const between = (array, size, i, c) => {
       const [a, b] = [array[(k * count + i) * size + c], array[(next * count + i) * size + c]];
-      return Math.abs(b - a) < this.jump ? a + f * (b - a) : a;
+      return Math.abs(b - a) < this.jump && sameLife(result, k * count + i, next * count + i) ? a + f * (b - a) : a;
     };
     this.jump = 0.5 * Math.max(picture.box[1] - picture.box[0], picture.box[3] - picture.box[2]);
     this.boundaries(context, at, k, next, f, wide, high);

@@ -1,6 +1,7 @@
 // 3D drawing with three.js (version 0.170.0, license in three.LICENSE): bodies, the ground with its grid, shadows.
 // Drag to rotate, use the wheel to zoom.
 
+import { sameLife } from "/drawing2d.js";
 import * as THREE from "/three.min.js";
 
 const FIXED = [200, 204, 211]; // bodies that are not free
@@ -166,7 +167,8 @@ export class Painter3D {
     const next = Math.min(k + 1, result.time.length - 1);
     const mixed = (array, size, i) => Array.from({ length: size }, (_, c) => {
       const [a, b] = [array[(k * count + i) * size + c], array[(next * count + i) * size + c]];
-      return Math.abs(b - a) < 0.5 * this.size ? a + f * (b - a) : a; // across a periodic side bodies jump
+      const near = Math.abs(b - a) < 0.5 * this.size; // across a periodic side bodies jump
+      return near && sameLife(result, k * count + i, next * count + i) ? a + f * (b - a) : a;
     });
     const [matrix, color, one] = [new THREE.Matrix4(), new THREE.Color(), new THREE.Vector3(1, 1, 1)];
     for (const { batch, bodies } of this.batches) {

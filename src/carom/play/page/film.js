@@ -25,7 +25,8 @@ class Player {
     for (const name of ["position", "turn", "boundaries"]) result[name] = result[name] === null ? [] : numbers(result[name]);
     result.color = new Uint16Array(decoded(result.color).buffer);
     // The painters draw nothing at places that are no numbers.
-    if (result.absent) decoded(result.absent).forEach((gone, k) => { if (gone) result.position.fill(NaN, k * data.dimension, (k + 1) * data.dimension); });
+    result.lives = result.lives && decoded(result.lives);
+    result.lives?.forEach((life, k) => { if (!life) result.position.fill(NaN, k * data.dimension, (k + 1) * data.dimension); });
     Object.assign(this, { data, result, time: 0, end: result.time[result.time.length - 1], begin: result.time[0] });
     const Painter = data.dimension === 3 ? Painter3D : RunPainter;
     this.painter = new Painter(element("canvas"), data, 0, () => this.draw());

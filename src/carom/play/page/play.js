@@ -289,6 +289,7 @@ function unpacked(data) {
   for (const result of data.results) {
     if (result.refusal) continue;
     for (const name of ["position", "turn", "boundaries"]) result[name] = new Float32Array(bytes(result[name]).buffer);
+    result.lives = result.lives && bytes(result.lives);
     result.color = bytes(result.color);
   }
   return data;
