@@ -104,7 +104,7 @@ def settling(
             Row(f"{count} {shape}: largest overlap", None, float(run.steps["overlap"].max()) / SIZES[shape], "sizes"),
         ]  # fmt: skip
         wide = width * SIZES[shape]
-        view = {"camera": f"azimuth=-70,elevation=18,target=0:0:{0.5 * wide:.4g},distance={4.0 * wide:.4g}"}
+        view = {"camera": f"azimuth=-70,elevation=18,target=0:0:{0.7 * wide:.4g},distance={5.5 * wide:.4g}"}
         stills += [Still(run, f"{shape}, t = {t:g}", t, view) for t in (0.15 * duration, duration)]
     columns = dict(zip(("shape", "time (time units)", "median speed (sqrt(g size))"), zip(*table)))
     files = write_stills(case.out, "settling", stills, columns, columns=2)
