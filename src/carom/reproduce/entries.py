@@ -129,7 +129,7 @@ _ENTRIES = (
     Entry("tang-figure-15", "packings and angles of repose of spheres, cubes and crosses (figures 11, 13 to 15)",
           "repose:slopes", (60, 900),
           {"counts": {"spheres": 80, "cubes": 80, "crosses": 64}, "frictions": (0.0, 0.2, 0.6), "seeds": 2,
-           "flow": 8.0, "strips": 4},
+           "flow": 10.0, "strips": 4},
           {"counts": {"spheres": 540, "cubes": 325, "crosses": 325}, "frictions": (0.0, 0.05, 0.2, 0.6),
            "flow": 10.0}),
     Entry("collapse-figure-1", "the overhang of stable towers", "brick_towers:overhang", (4, 4)),

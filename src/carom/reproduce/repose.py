@@ -50,6 +50,7 @@ def slopes(
     seeds: int = 3,
     settle: float = 4.0,
     flow: float = 12.0,
+    slide: float = 16.0,
     strips: int = 8,
     step: float = 1.0 / 150.0,
     stepper: str = "substepped",
@@ -58,8 +59,9 @@ def slopes(
 
     As in the paper a stack is made once per shape and seed, with a friction of STACK_FRICTION. All laws and
     coefficients start from it, and the slope is measured when the pile is at rest, or `flow` time units after the gate
-    is lifted. Without friction piles do not come to rest: they are run under the first law alone. Laws have their own
-    friction, as in the paper, or that of the published runs of Smith 2012.
+    is lifted. Without friction only impacts slow bodies that slide: they always have the time `slide`, and are run
+    under the first law alone. Laws have their own friction, as in the paper, or that of the published runs of Smith
+    2012.
     """
     cells = [(shape, mu, law, seed) for shape in counts for mu in frictions for law in laws if mu or law == laws[0]
              for seed in range(seeds)]  # fmt: skip
@@ -70,15 +72,16 @@ def slopes(
         shape, mu, law, seed = cell
         width = (ROOM[shape] * counts[shape]) ** (1.0 / 3.0)
         sizes: dict[str, Any] = {"shape": shape, "count": counts[shape], "width": width, "seed": seed}
-        sizes |= {"settle": settle, "flow": flow, "rolling": 0.0}
+        sizes |= {"settle": settle, "flow": flow if mu else slide, "rolling": 0.0}
         if (shape, seed) not in stacks:
             stack = repose(friction=STACK_FRICTION, **sizes)
             stacks[shape, seed] = part.simulate(
                 f"{shape}_stack_{seed}", stack, laws[0], settle, friction_model=_friction_model(laws[0]), **settings
             )
         run = part.simulate(
-            f"{shape}_{mu:g}_{law}_{seed}", repose(friction=mu, **sizes), law, until=_Rest(shape, settle),
-            start=stacks[shape, seed].last, friction_model=_friction_model(law), **settings,
+            f"{shape}_{mu:g}_{law}_{seed}", repose(friction=mu, **sizes), law,
+            until=_Rest(shape, settle) if mu else None, start=stacks[shape, seed].last,
+            friction_model=_friction_model(law), **settings,
         )  # fmt: skip
         piles[cell] = pile_of(run, shape, settle, strips)
     rows = [*_stack_rows(stacks, counts, seeds), *_angle_rows(piles, seeds), *_claims(piles, counts, frictions, laws)]
