@@ -4,8 +4,8 @@ FOLDER has the small scale, PAPER_FOLDER some entries at the size of the papers;
 have at that size. Figures are copied to docs/images in a
 smaller size, with 256 colors. The part of docs/reproduce.md above MARK is written by hand.
 
-`python -m benchmarks.evidence_page --add FOLDER DATE` writes the pages of the entries in FOLDER alone, at the small
-scale, and their rows in the overview; all other pages stay as they are.
+`python -m benchmarks.evidence_page --add FOLDER DATE [SCALE]` writes the pages of the entries in FOLDER alone, at the
+small scale or at SCALE, and their rows in the overview; all other pages stay as they are.
 """
 
 from __future__ import annotations
@@ -40,29 +40,42 @@ def main(folder: Path, date: str, paper: Path | None = None) -> None:
     write({"small": report(folder, date, "small")} | ({"paper": report(paper, date, "paper")} if paper else {}))
 
 
-def add(folder: Path, date: str) -> None:
-    """The pages of some entries, and their rows in the overview."""
+def add(folder: Path, date: str, scale: str = "small") -> None:
+    """The pages of some entries at one scale, and their rows in the overview; the other scale stays as it is."""
     pages, rows = {}, {}
-    for part in re.split(r"^(?=##+ )", report(folder, date, "small"), flags=re.MULTILINE):
+    for part in re.split(r"^(?=##+ )", report(folder, date, scale), flags=re.MULTILINE):
         key, _, body = part.partition("\n")
         if key.startswith("### "):
             key, (title, _, results) = key[4:].strip(), body.strip().partition("\n")
-            pages[key] = f"{top(key, title)}## {SECTIONS['small'][0]}\n\n{results.strip()}\n\n"
+            pages[key] = (top(key, title), f"## {SECTIONS[scale][0]}\n\n{results.strip()}\n\n")
         else:
             rows |= overview_rows(part)
-    for key, text in pages.items():
+    for key, (head, section) in pages.items():
         path = ENTRIES / f"{key}.md"
-        text += at_paper_size(path) if path.exists() else ""
+        kept = at_paper_size(path) if path.exists() else ""
+        if scale == "small":
+            text = head + section + kept
+        else:
+            text = (path.read_text(encoding="utf-8").removesuffix(kept) if path.exists() else head) + section
         path.write_text(text.rstrip() + "\n", encoding="utf-8")
     above, mark, below = PAGE.read_text(encoding="utf-8").partition(MARK)
     heading = f"## {SECTIONS['paper'][0]}\n"
     small, found, paper = below.partition(heading)
-    rows = overview_rows(small) | rows
+    if scale == "small":
+        small = with_rows(small, rows, date, scale)
+    else:
+        paper = with_rows(paper, rows, date, scale)
+    PAGE.write_text((above + mark + small + found + paper).rstrip() + "\n", encoding="utf-8")
+
+
+def with_rows(overview: str, rows: dict[str, str], date: str, scale: str) -> str:
+    """An overview with some rows added or replaced, and its totals."""
+    rows = overview_rows(overview) | rows
     ordered = [rows[key] for key in ENTRIES_IN_ORDER if key in rows]
-    head = re.sub(r"\d+ entries, .*? CPU time\.", total(ordered), small.split("| entry |")[0], flags=re.DOTALL)
-    head = re.sub(r"(Scale: small\. [\d-]+)[^.]*\.", rf"\1, entries added {date}.", head)
+    head = re.sub(r"\d+ entries, .*? CPU time\.", total(ordered), overview.split("| entry |")[0], flags=re.DOTALL)
+    head = re.sub(rf"(Scale: {scale}\. [\d-]+)[^.]*\.", rf"\1, entries added {date}.", head)
     table = ["| entry | subject | claims that hold | rows | CPU s |", "| --- | --- | --- | --- | --- |", *ordered]
-    PAGE.write_text(above + mark + head + "\n".join(table) + "\n\n" + found + paper, encoding="utf-8")
+    return head + "\n".join(table) + "\n\n"
 
 
 def overview_rows(text: str) -> dict[str, str]:
@@ -143,6 +156,6 @@ def shrink(source: Path, target: Path, width: int, largest: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--add":
-        add(Path(sys.argv[2]), sys.argv[3])
+        add(Path(sys.argv[2]), *sys.argv[3:5])
     else:
         main(Path(sys.argv[1]), sys.argv[2], *map(Path, sys.argv[3:4]))

@@ -58,6 +58,10 @@ def test_coefficients_of_answers_are_found_again(tmp_path):
         ("states_f", np.full((60, 6), np.nan), "finite"),
         ("n", np.tile([0.6, 0.8, 0.0], (60, 1)), "normal"),
         ("d", np.zeros((3, 3)), "shapes"),
+        ("d", np.tile([1.0, 0.0, 0.05], (60, 1)), "half axes"),
+        ("d", np.tile([1.0, 0.0, 30.0], (60, 1)), "meters"),
+        ("states_i", np.full((60, 6), -2500.0), "m/s"),
+        ("states_i", np.full((60, 6), -1e-3), "m/s"),
     ],
 )
 def test_other_arrays_are_refused_in_one_line(tmp_path, name, value, says):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,10 +21,12 @@ from carom.reproduce import (
     identical_objects,
     layers,
     packings,
+    repose,
 )
 from carom.reproduce.evidence import ZHANG_FRICTION
 from carom.simulation import completed
 from carom.towers import Tower
+from carom.world import State
 
 
 @pytest.fixture(autouse=True)
@@ -77,9 +80,21 @@ def test_energy_of_a_packing(tmp_path):
 def test_slopes_of_piles(tmp_path):
     """Eight spheres for a short time: the rows and figures are made; no claim is tested on so few."""
     counts = {"spheres": 8}
-    evidence = packings.slopes(Case(tmp_path), counts, (0.0, 0.4), settle=0.3, flow=0.3, step=0.01)
+    sizes = {"laws": ("gr", "etm"), "seeds": 2, "settle": 0.3, "flow": 0.3, "strips": 2, "step": 0.01}
+    evidence = repose.slopes(Case(tmp_path), counts, (0.0, 0.4), **sizes)
     assert {"spheres: the angle grows with friction", "spheres: no slope without friction"} <= set(holds(evidence))
-    assert np.isfinite(evidence.numbers["spheres: angle of repose, mu = 0.4"])
+    assert np.isfinite(evidence.numbers["spheres: angle of repose, mu = 0.4, etm"])
+    assert "2 of 2 not at rest" in evidence.rows[-3].remark
+
+
+def test_a_pile_is_at_rest_when_most_bodies_are_slow():
+    """Twenty bodies and a gate. One may go on rolling, two may not, and before FIRST_REST nothing is at rest."""
+    rest, velocity = repose._Rest("spheres", 1.0), np.zeros((21, 6))
+    velocity[0, 0] = velocity[-1, 2] = 3.0
+    state = State(1.0 + repose.FIRST_REST, 100, np.zeros((21, 3)), np.zeros((21, 4)), velocity)
+    assert rest(state) and not rest(replace(state, time=2.0))
+    velocity[1, 0] = velocity[2, 0] = 3.0
+    assert not rest(state)
 
 
 # ---- Zhang 2015

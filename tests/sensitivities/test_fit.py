@@ -103,6 +103,8 @@ def test_files(tmp_path):
         ({"time": None}, VARY, "column 'time'"),
         ({"time": np.full(9, -1.0)}, VARY, "time from 0"),
         ({"x": ["?"] * 9}, VARY, "row 1"),
+        ({"time": np.linspace(0.0, 1500.0, 9)}, VARY, "whose duration is 1.5"),
+        ({"y": np.full(9, 1000.0)}, VARY, "where body 0 starts at 1"),
     ],
 )
 def test_bad_data_get_one_line(change, vary, message):

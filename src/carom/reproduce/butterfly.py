@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,7 +41,7 @@ def run(case: Case, duration: float = 60.0, steps: tuple[float, ...] = (0.1, 0.0
     scene = butterfly(radius=RADIUS)
     parts = case.each(range(len(LAWS) + 2 + 2 * len(steps)))
 
-    def simulated(name: str, law: str, **settings: float | str) -> Trajectory:
+    def simulated(name: str, law: str, **settings: Any) -> Trajectory:
         part, _ = next(parts)
         return part.simulate(name, scene, law, duration, tolerance="exact", frame_rate=10.0, **settings)
 

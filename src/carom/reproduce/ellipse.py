@@ -25,6 +25,9 @@ from .tosses import distinct, error_row, estimate, spread, steps
 SOURCE = "the folder processed_data of the repository mcubelab/planar-impact-dataset"
 IMPACTS, PREDICTIONS = "data_ellipse.mat", "v_models.mat"
 MASS, GYRATION = 0.0364, 0.0192  # kg, m
+HALF_AXES = (0.025, 0.035)  # m
+MARGIN = 1e-3  # m: how far a stored contact point may lie outside of what these half axes allow
+SPEEDS = (0.2, 20.0)  # m/s: limits of the fastest approach of all impacts, which tell mm/s and diameters/s from m/s
 MODELS = ("Drumwright-Shell", "Anitescu-Potra, Poisson", "Anitescu-Potra, Newton", "Mirtich", "Wang-Mason", "Whittaker")
 LAWS = ("gr", "qce", "lcp", "gauss_seidel", "lzb", "etm", "sqm", "smm")
 FRICTIONS = tuple(k / 100 for k in range(13))
@@ -68,7 +71,29 @@ def read_impacts(folder: str | Path) -> Impacts:
     if np.abs(normal[:, :2] - (0.0, 1.0)).max() > 1e-9 or np.abs(tangent[:, :2] - (1.0, 0.0)).max() > 1e-9:
         raise ProblemError("data", "rows n and d", "the normal (0, 1) and the tangent (1, 0), each with its moment")
     point = np.column_stack([normal[:, 2], -tangent[:, 2]])
+    _check_body(point)
+    _check_speeds(before[:, 4], predicted)
     return Impacts(before[:, 3:], after[:, 3:], point, predicted.reshape(n, len(MODELS), 3))
+
+
+def _check_body(point: Floats) -> None:
+    """Refuses contact points that are not those of the ellipse on flat ground: another body, or another unit."""
+    short, long = HALF_AXES
+    across, height = np.abs(point).T
+    if height.min() < short - MARGIN or height.max() > long + MARGIN or across.max() > long - short + MARGIN:
+        found = f"contact points {height.min():.3g} to {height.max():.3g} below the center, {across.max():.3g} aside"
+        expected = f"meters, and the ellipse with half axes of {short:g} and {long:g}"
+        raise ProblemError("data", found, expected)
+
+
+def _check_speeds(falling: Floats, predicted: Floats) -> None:
+    """Refuses velocities in another unit."""
+    fastest = float(-falling.min())
+    if not SPEEDS[0] <= fastest <= SPEEDS[1]:
+        raise ProblemError("data", f"a fastest approach of {fastest:.3g}", f"m/s, {SPEEDS[0]:g} to {SPEEDS[1]:g}")
+    linear = float(np.abs(predicted.reshape(len(predicted), -1, 3)[:, :, :2]).max())
+    if linear > SPEEDS[1]:
+        raise ProblemError("data", f"predicted speeds up to {linear:.3g}", f"m/s, at most {SPEEDS[1]:g}")
 
 
 def error(impacts: Impacts, velocity: Floats) -> Floats:

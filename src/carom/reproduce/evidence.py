@@ -15,6 +15,7 @@ from ..resuming import resume
 from ..scene.model import Scene
 from ..simulation import Progress as RunProgress
 from ..simulation import completed, simulate
+from ..world import State
 
 if TYPE_CHECKING:
     from ..trajectory import Trajectory
@@ -130,23 +131,33 @@ class Case:
             yield self.part(begin / ends[-1], end / ends[-1]), item
 
     def simulate(
-        self, name: str, scene: Scene, law: str | Law | None = None, duration: float | None = None, **settings: Any
+        self,
+        name: str,
+        scene: Scene,
+        law: str | Law | None = None,
+        duration: float | None = None,
+        until: Callable[[State], bool] | None = None,
+        **settings: Any,
     ) -> Trajectory:
-        """A run of the scene with the options of `carom.simulate`. A recorded run is read or continued."""
+        """A run of the scene with the options of `carom.simulate`. A recorded run is read or continued.
+
+        With `until` it ends at the first state for which that is true, or after its duration.
+        """
 
         def progress(run: RunProgress) -> None:
             self.tell(run.step / run.steps, name)
 
         if not self.record:
-            return completed(simulate(scene, law, duration, progress=progress, **settings))
+            run = simulate(scene, law, duration, progress=progress, on_step=until, **settings)
+            return run if until is not None and until(run.last) else completed(run)
         from ..trajectory import Trajectory
 
         path = self.out / "runs" / f"{name}.h5"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            return simulate(scene, law, duration, path, progress=progress, **settings)
+            return simulate(scene, law, duration, path, progress=progress, on_step=until, **settings)
         found = Trajectory(path)
-        if found.finished:
+        if found.finished or (until is not None and until(found.last)):
             return found
         found.close()
-        return resume(path, scene, progress=progress)
+        return resume(path, scene, progress=progress, on_step=until)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import LogFormatter
 
 from ..draw.style import CYCLE, GRAY, MARKERS, styled, write
 from ..solvers.rows import Floats
@@ -62,7 +63,8 @@ def variables(case: Case, sides: Sequence[int] = (3, 5, 7), steps: int = 60) -> 
             axes.plot(bricks, 1e3 * np.array(seconds[kind]), color=CYCLE[k], marker=MARKERS[k], label=label)
         axes.set(xscale="log", yscale="log", xlabel="bricks", ylabel="CPU time per step (ms)", xticks=bricks)
         axes.set_xticks(bricks, [str(n) for n in bricks])
-        axes.minorticks_off()
+        axes.xaxis.minorticks_off()
+        axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2.0, 0.5)))
         axes.set_title("Few variables, or many with equations")
         axes.legend()
         table = {"bricks": bricks} | {f"{kind} (s per step)": values for kind, values in seconds.items()}

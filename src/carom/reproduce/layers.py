@@ -178,54 +178,87 @@ def _map(axes: Axes, layer: Layer) -> None:
 # ---- the time step
 
 
+ACTIVE_SETS = ("end", "swept")  # contacts of the predicted state (algorithm 4), and those along the step (section 8.2)
+Layers = Mapping[tuple[float, str], Layer]
+
+
 def run_steps(
-    case: Case, width: int = 100, periods: float = 30.0, steps: tuple[float, ...] = tuple(TABLE_3), law: str = "gr"
+    case: Case,
+    width: int = 100,
+    periods: float = 30.0,
+    steps: tuple[float, ...] = tuple(TABLE_3),
+    law: str = "gr",
+    active_sets: tuple[str, ...] = ACTIVE_SETS,
 ) -> Evidence:
     """Smith 2012, table 3: the point of hexagons with several time steps; writes steps.png, .svg, .pdf and .csv."""
     layers = {}
-    for part, h in case.each(steps, [1.0 / h for h in steps]):
+    cells = [(h, active) for h in steps for active in active_sets]
+    for part, (h, active) in case.each(cells, [1.0 / h for h, _ in cells]):
         scene = vibrated_layer(pattern="hexagons", width=width, periods=periods)
         settings: dict[str, Any] = {
             "step": h,
             "frame_rate": FRAMES * scene.frame_rate,
             "friction_model": SMITH_FRICTION,
+            "active_set": active,
         }
-        run = part.simulate(f"step_{h:g}", scene, law, **settings)
-        layers[h] = measured(run, width, periods)
-    rows = [row for h, layer in layers.items() for row in _step_rows(h, layer)]
+        run = part.simulate(f"step_{h:g}_{active}", scene, law, **settings)
+        layers[h, active] = measured(run, width, periods)
+    rows = [row for key, layer in layers.items() for row in _step_rows(*key, layer)]
     coarse, fine = max(steps), min(steps)
-    grows = layers[fine].wavelength > layers[coarse].wavelength
-    words = f"{layers[coarse].wavelength:.1f} at h = {coarse:g}, {layers[fine].wavelength:.1f} at h = {fine:g}"
-    rows.append(claim("the wavelength grows when the step is refined", grows))
+    for active in active_sets:
+        first, last = layers[coarse, active].wavelength, layers[fine, active].wavelength
+        remark = f"{first:.1f} diameters at h = {coarse:g}, {last:.1f} at h = {fine:g}"
+        rows.append(claim(f"{active}: the wavelength grows when the step is refined", last > first, remark))
+    spheres = layers[fine, active_sets[0]].spheres
     findings = (
-        f"wavelength in diameters: {words}; sides are periodic: only wavelengths that divide {width} fit exactly",
-        f"the paper has {SPHERES:,} spheres, this run {layers[fine].spheres:,}; constraints are compared per sphere",
+        f"sides are periodic: only wavelengths that divide {width} diameters fit exactly",
+        f"the paper has {SPHERES:,} spheres, this run {spheres:,}; constraints are compared per sphere",
+        *(f"{active}: {_nearness(layers, active)}" for active in active_sets),
     )
     return Evidence(tuple(rows), _draw_steps(case.out, layers), findings, {"f*": 0.38, "Gamma": 4.0})
 
 
-def _step_rows(h: float, layer: Layer) -> list[Row]:
+def _nearness(layers: Layers, active: str) -> str:
+    """How far the constraints per sphere are from the published ones."""
+    ratios = {
+        h: layer.mean("contacts") / layer.spheres / (TABLE_3[h][3] / SPHERES)
+        for (h, name), layer in layers.items()
+        if name == active and h in TABLE_3
+    }
+    text = ", ".join(f"{ratio:.2f} (h = {h:g})" for h, ratio in ratios.items())
+    return f"constraints per sphere over the published ones {text}"
+
+
+def _step_rows(h: float, active: str, layer: Layer) -> list[Row]:
     paper = TABLE_3.get(h)
     impact, friction, iterations, contacts = paper if paper else (None, None, None, None)
     seconds = None if impact is None or friction is None else impact + friction
     share = None if contacts is None else contacts / SPHERES
     remark = "" if layer.spheres > 0.9 * SPHERES else f"ours with {layer.spheres:,} spheres"
+    name, most = f"h = {h:g}, {active}", float(layer.steps["contacts"].max()) / layer.spheres
     return [
-        Row(f"h = {h:g}: wavelength", None, layer.wavelength, "diameters"),
-        Row(f"h = {h:g}: pattern", "hexagons", layer.seen.kind),
-        Row(f"h = {h:g}: constraints per sphere, average", share, layer.mean("contacts") / layer.spheres),
-        Row(f"h = {h:g}: GR iterations, average", iterations, layer.mean("iterations")),
-        Row(f"h = {h:g}: impact and friction", seconds, layer.mean("seconds_impact"), "s per step", None, remark),
-    ]
+        Row(f"{name}: constraints per sphere, average", share, layer.mean("contacts") / layer.spheres,
+            remark=f"at most {most:.2f}"),
+        Row(f"{name}: GR iterations, average", iterations, layer.mean("iterations"),
+            remark=f"at most {layer.steps['iterations'].max()}"),
+        Row(f"{name}: wavelength", None, layer.wavelength, "diameters",
+            remark=f"{layer.seen.kind}; published hexagons" if layer.wide else "too few wavelengths to tell patterns"),
+        Row(f"{name}: impact and friction", seconds, layer.mean("seconds_impact"), "s per step", None, remark),
+    ]  # fmt: skip
 
 
-def _draw_steps(out: Path, layers: Mapping[float, Layer]) -> tuple[Path, ...]:
-    h = np.array(list(layers))
-    values = np.array([(v.wavelength, v.mean("contacts") / v.spheres, v.mean("iterations")) for v in layers.values()])
+def _draw_steps(out: Path, layers: Layers) -> tuple[Path, ...]:
+    sets = list(dict.fromkeys(active for _, active in layers))
+    names = ("wavelength / diameter", "constraints per sphere", "GR iterations per step")
+    rows = [(h, active, v.wavelength, v.mean("contacts") / v.spheres, v.mean("iterations"))
+            for (h, active), v in layers.items()]  # fmt: skip
     with styled(3, height=2.5) as (figure, panels):
-        names = ("wavelength / diameter", "constraints per sphere", "GR iterations per step")
-        for axes, name, column, which in zip(panels, names, values.T, (None, 3, 2)):
-            axes.plot(h, column, "o-", color=BLUE, label="ours")
+        for k, (axes, name, which) in enumerate(zip(panels, names, (None, 3, 2)), start=2):
+            for active, color, mark in zip(sets, (BLUE, GREEN), ("o-", "^-.")):
+                mine = [row for row in rows if row[1] == active]
+                axes.plot(
+                    [row[0] for row in mine], [row[k] for row in mine], mark, color=color, label=f"ours, {active}"
+                )
             if which is not None:
                 theirs = [v[which] / (SPHERES if which == 3 else 1.0) for v in TABLE_3.values()]
                 axes.plot(list(TABLE_3), theirs, "s--", color=RED, label="published", markerfacecolor="white")
@@ -233,5 +266,4 @@ def _draw_steps(out: Path, layers: Mapping[float, Layer]) -> tuple[Path, ...]:
             axes.set_xticks([1e-4, 2e-4, 5e-4, 1e-3], ["1e-4", "2e-4", "5e-4", "1e-3"])
             axes.minorticks_off()
         panels[1].legend(loc="upper left")
-        table = {"time step (s)": h} | dict(zip(names, values.T))
-        return write(figure, out, "steps", table)
+        return write(figure, out, "steps", dict(zip(("time step (s)", "active set", *names), zip(*rows))))

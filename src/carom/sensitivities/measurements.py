@@ -18,6 +18,7 @@ from ..solvers.rows import Floats, Ints
 COLUMNS = {2: ("x", "y", "angle", "vx", "vy", "spin"), 3: ("x", "y", "z", "vx", "vy", "vz")}
 MISSING = ("", "nan", "na", "null", "none")
 MOST_ROWS = 5_000_000
+OTHER_UNITS = 100.0  # times and first places that are so many times what the scene allows are in other units
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,36 @@ def measurements(data: Any, scene: Scene) -> Measurements:
         raise ProblemError(name, "no values", "at least one measured number")
     if not np.isfinite(columns[3]).all():
         raise ProblemError(name, "infinite values", "finite numbers, or nothing where a value is missing")
-    return Measurements(columns[0], columns[1], columns[2], columns[3], chosen)
+    found = Measurements(columns[0], columns[1], columns[2], columns[3], chosen)
+    _check_units(name, found, scene)
+    return found
+
+
+def _check_units(name: str, data: Measurements, scene: Scene) -> None:
+    """Refuses milliseconds and millimeters where the scene has seconds and meters.
+
+    A body is first measured near its start: within the reach of its fall and of its speed, up to OTHER_UNITS times.
+    """
+    last = float(data.time.max())
+    if last > OTHER_UNITS * scene.duration:
+        raise ProblemError(f"{name}: time", last, f"the unit of the scene, whose duration is {scene.duration:g}")
+    start = np.concatenate([np.asarray(group.position, float).reshape(group.count, -1) for group in scene.bodies])
+    speed = np.concatenate([np.asarray(group.velocity, float).reshape(-1) for group in scene.bodies])
+    largest, fastest = float(np.abs(start).max()), float(np.abs(speed).max(initial=0.0))
+    gravity = float(np.abs(np.asarray(scene.gravity, float)).max(initial=0.0))
+    for axis, column in enumerate("xyz"[: scene.dimension]):
+        if column not in data.columns or largest == 0.0:
+            continue
+        rows = np.flatnonzero(data.column == data.columns.index(column))
+        first = rows[data.time[rows] == data.time[rows].min(initial=np.inf)]
+        t = data.time[first]
+        off = np.abs(data.value[first] - start[data.body[first], axis])
+        far = off > OTHER_UNITS * (largest + fastest * t + 0.5 * gravity * t**2)
+        if far.any():
+            k = first[far][0]
+            at = start[data.body[k], axis]
+            wanted = f"the unit of the scene, where body {data.body[k]} starts at {at:g}"
+            raise ProblemError(f"{name}: first {column}", float(data.value[k]), wanted)
 
 
 def read_columns(path: Path) -> dict[str, Sequence[Any]]:
