@@ -31,28 +31,44 @@ from .contact_map import (
     relative_velocity,
     slides,
 )
-from .search import find_contact
+from .search import find_contact, put_actor
 from .single import contact_numbers, contact_places
 from .tape import Tape
 
+PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
+STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up to which a run counts as followed
+ROUNDED = 1e-9  # error of a velocity from rounding, relative to the speeds of which it is the difference
+RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
+SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
+TINY = 1e-300  # speed
 CLOSED = 1e-5  # normal speed, relative to the speed of rest, up to which a contact counts as closed, as in `resting`
 NUMBERS = 12  # position, rotation and velocities of an actor
 
 
 class Rule(NamedTuple):
-    """How a stepper holds bodies for a whole step."""
+    """How a stepper holds bodies for whole steps, and how steps are compared with its states."""
 
-    begin: float
-    end: float
     closes: bool  # whether open gaps are closed until the end
     slow: float  # speed of rest; 0 where bodies always move at their new velocities
     length: float  # scale of the scene
+    gained: float  # speed that gravity adds in a step
+
+
+class Steps(NamedTuple):
+    """k steps one after the other; the contacts of step i are `ptr[i]:ptr[i + 1]`."""
+
+    ptr: Ints  # (k + 1,)
+    time: Floats  # (k + 1,) from time[i] to time[i + 1]
+    position: Floats  # (k, n, D) of the stepper at the ends; empty if they are not compared here
+    velocity: Floats  # (k, n, d)
 
 
 class Motion(NamedTuple):
     """Bodies before and after the end of a hold."""
 
     actor: Ints  # (k,)
+    begin: Floats  # (k,) times
+    end: Floats  # (k,)
     begun: Floats  # (k, 12) at its start, with the velocities at which they move
     ended: Floats  # (k, 12) at its end
 
@@ -108,77 +124,196 @@ def _at_end(out, time, share):
 
 
 @kernel
-def held_steps(layout, cast, vector, given, alone, rule):
-    """The tape of the contacts `given` that are marked in `alone` (m,), each of which holds its bodies for a step.
+def alone_contacts(layout, since, given, span, start):
+    """Which of the contacts `span` (first, last) of a step that begins at `start` hold their bodies by themselves.
 
-    Also returns the motion of the bodies, and the number of contacts that were found; the tape is of no use unless
-    that is all of them. Actors of `cast` get their numbers at the end.
+    Also returns which of them push. Bodies are held from the start of the step on: no impact came before.
     """
-    m, planar, wide = len(alone), layout.dimension == 2, LENGTH
-    tall = 12 if planar else 24
-    ptr = (np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64))
-    body, flight, fell = np.empty(2 * m, np.int64), np.empty(2 * m), np.empty(2 * m, np.bool_)
-    all_ins, all_outs = np.empty(wide * m, np.int64), np.empty(tall * m, np.int64)
-    all_slopes = np.empty(tall * wide * m)
-    motion = Motion(np.empty(2 * m, np.int64), np.empty((2 * m, NUMBERS)), np.empty((2 * m, NUMBERS)))
-    values, ends, work = np.empty(HELD_ENDS), np.empty(HELD_ENDS, np.complex128), np.empty(LENGTH)
-    moved, beside = np.empty(LENGTH, np.complex128), np.empty(LENGTH, np.complex128)
-    outs, time, e, bodies = np.empty(24, np.int64), rule.end - rule.begin, 0, 0
-    for i in range(m):
-        if not alone[i]:
-            continue
-        pair = (given.pair[i, 0], given.pair[i, 1])
-        found = find_contact(cast, pair, given.hint[i], rule.length, (rule.begin, rule.end), False)
-        if found.ball_feature < 0:
-            break
-        who = (found.ball, found.other, found.ball_feature, found.other_feature)
-        z, kind = contact_numbers(layout, cast, who, rule.begin, vector), layout.kind[who[3]]
-        z[RESTITUTION] = 0.0
-        free = (bool(layout.free[who[0]]), bool(layout.free[who[1]]))
-        closing = closing_speed(z, kind, free, time, work) if rule.closes else 0.0
-        mode = slides(falling(z, free, time), kind, planar, max(closing, 0.0))
-        closes, share = closing > 0.0, 0.0
-        push = hold(z.copy(), (kind, mode, free, time, closes, False, 0.0), 0.0, values, work)
-        if rule.slow > 0.0:
-            share = share_of_one(z, kind, free, values, push, rule.slow)
-            hold(z.copy(), (kind, mode, free, time, closes, False, share), 0.0, values, work)
-        ins, where = contact_places(layout, who)
-        count = 0
+    first, last = span
+    alone, pushed = np.zeros(last - first, np.bool_), np.zeros(last - first, np.bool_)
+    largest, count = 0.0, np.zeros(len(layout.free), np.int64)
+    for i in range(first, last):
+        largest = max(largest, given.normal[i])
+    for i in range(first, last):
+        pushed[i - first] = given.normal[i] > PUSHED * largest
         for side in range(2):
-            actor = who[side]
-            if not free[side]:
-                continue
-            body[bodies], flight[bodies], fell[bodies] = actor, rule.begin - cast.since[actor], cast.falls[actor]
-            motion.actor[bodies] = actor
-            for k in range(12):
-                motion.begun[bodies, k] = values[12 * side + k]
-                if not planar or k % 6 in (0, 1, 5):
-                    outs[count], all_outs[ptr[2][e] + count], count = 12 * side + k, BODY * actor + k, count + 1
-            bodies += 1
-        _at_end(values, time, share)
-        at = bodies
-        for side in range(1, -1, -1):
-            if free[side]:
-                at -= 1
-                cast.since[who[side]], cast.falls[who[side]] = rule.end, True
-                for k in range(12):
-                    motion.ended[at, k] = cast.actors[who[side], k] = values[12 * side + k]
-        low, first = ptr[1][e], ptr[3][e]
-        for j in range(len(ins)):
-            all_ins[low + j] = where[j]
-            for k in range(LENGTH):
-                moved[k] = z[k]
-            moved[ins[j]] = complex(z[ins[j]], STEP)
-            hold(moved, (kind, mode, free, time, closes, False, share), complex(0.0, 0.0), ends, beside)
-            _at_end(ends, time, share)
-            for k in range(count):
-                all_slopes[first + k * len(ins) + j] = ends[outs[k]].imag / STEP
-        e += 1
-        ptr[0][e], ptr[1][e], ptr[2][e] = bodies, low + len(ins), ptr[2][e - 1] + count
-        ptr[3][e] = first + count * len(ins)
-    tape = Tape(
-        np.full(e, rule.end), ptr[0][: e + 1], body[:bodies], flight[:bodies], fell[:bodies],
-        np.ones(bodies, np.bool_), ptr[1][: e + 1], all_ins[: ptr[1][e]].copy(), ptr[2][: e + 1],
-        all_outs[: ptr[2][e]], ptr[3][: e + 1], all_slopes[: ptr[3][e]].copy(), layout.gravity_start,
+            count[given.pair[i, side]] += pushed[i - first]
+    for i in range(first, last):
+        moves, single = False, pushed[i - first]
+        for side in range(2):
+            actor = given.pair[i, side]
+            moves = moves or layout.free[actor]
+            single = single and not layout.follows[actor]
+            if layout.free[actor]:
+                single = single and count[actor] == 1 and since[actor] <= start
+        alone[i - first] = single and moves
+    return alone, pushed
+
+
+@kernel
+def strayed(cast, free, time, position, velocity, rule):
+    """The largest difference between the free bodies and a state of the stepper at a time, relative.
+
+    A slow body is not measured by fast ones, or by what gravity adds: these make rounding errors alone.
+    """
+    n, dim = position.shape
+    size, fastest, off, q = rule.length, 0.0, 0.0, np.empty(BODY)
+    for i in range(n):
+        for k in range(dim):
+            size, fastest = max(size, abs(position[i, k])), max(fastest, abs(velocity[i, k]))
+    for i in range(n):
+        if not free[i]:
+            continue
+        put_actor(cast, i, time, q, 0)
+        speed = 0.0
+        for k in range(dim):
+            speed = max(speed, abs(velocity[i, k]))
+        speed = max(speed + ROUNDED / STRAYED * (rule.gained + fastest), TINY)
+        for k in range(dim):
+            one = max(abs(q[k] - position[i, k]) / size, abs(q[V + k] - velocity[i, k]) / speed)
+            if not one <= off:
+                off = one if one == one else np.inf
+    return off
+
+
+@kernel
+def _hold_map(z, kind, how, ins, outs, slopes):
+    """The derivatives (outs, ins) of a hold for a step, up to its end: `how` are the mode, flags of free bodies, the
+    time, whether the gap closes, and the share; `slopes` is written."""
+    mode, free, time, closes, share = how
+    moved, ends, beside = (
+        np.empty(LENGTH, np.complex128),
+        np.empty(HELD_ENDS, np.complex128),
+        np.empty(LENGTH, np.complex128),
+    )
+    for k in range(LENGTH):
+        moved[k] = z[k]
+    for j in range(len(ins)):
+        if ins[j] == RESTITUTION:  # a hold has none
+            for k in range(len(outs)):
+                slopes[k, j] = 0.0
+            continue
+        moved[ins[j]] = complex(z[ins[j]], STEP)
+        hold(moved, (kind, mode, free, time, closes, False, share), complex(0.0, 0.0), ends, beside)
+        _at_end(ends, time, share)
+        for k in range(len(outs)):
+            slopes[k, j] = ends[outs[k]].imag / STEP
+        for k in range(2 * BODY):  # poses and velocities have changed
+            moved[k] = z[k]
+        moved[ins[j]] = z[ins[j]]
+
+
+@kernel
+def _new_tape(m):
+    """Room for the holds of m contacts."""
+    ptr = (np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64))
+    bodies = np.empty(2 * m, np.int64), np.empty(2 * m), np.empty(2 * m, np.bool_)
+    numbers = np.empty(LENGTH * m, np.int64), np.empty(2 * NUMBERS * m, np.int64)
+    return Tape(
+        np.empty(m), ptr[0], bodies[0], bodies[1], bodies[2], np.ones(2 * m, np.bool_), ptr[1], numbers[0], ptr[2],
+        numbers[1], ptr[3], np.empty(2 * NUMBERS * LENGTH * m), 0,
     )  # fmt: skip
-    return tape, Motion(motion.actor[:bodies], motion.begun[:bodies], motion.ended[:bodies]), e
+
+
+@kernel
+def _put_hold(layout, cast, vector, contact, times, rule, e, tape, motion):
+    """Writes event e, the hold of a contact (pair, hint) for a step; False if the contact is not found."""
+    begin, end = times
+    found = find_contact(cast, (contact[0], contact[1]), contact[2], rule.length, times, False)
+    if found.ball_feature < 0:
+        return False
+    planar, time = layout.dimension == 2, end - begin
+    who = (found.ball, found.other, found.ball_feature, found.other_feature)
+    z, kind = contact_numbers(layout, cast, who, begin, vector), layout.kind[who[3]]
+    z[RESTITUTION] = 0.0
+    values, work, outs = np.empty(HELD_ENDS), np.empty(LENGTH), np.empty(2 * NUMBERS, np.int64)
+    free = (bool(layout.free[who[0]]), bool(layout.free[who[1]]))
+    closing = closing_speed(z, kind, free, time, work) if rule.closes else 0.0
+    mode = slides(falling(z, free, time), kind, planar, max(closing, 0.0))
+    closes, share = closing > 0.0, 0.0
+    push = hold(z.copy(), (kind, mode, free, time, closes, False, 0.0), 0.0, values, work)
+    if rule.slow > 0.0:
+        share = share_of_one(z, kind, free, values, push, rule.slow)
+        hold(z.copy(), (kind, mode, free, time, closes, False, share), 0.0, values, work)
+    ins, where = contact_places(layout, who)
+    count, body = 0, tape.body_ptr[e]
+    for side in range(2):
+        actor = who[side]
+        if not free[side]:
+            continue
+        tape.body[body], tape.flight[body], tape.fell[body] = actor, begin - cast.since[actor], cast.falls[actor]
+        motion.actor[body], motion.begin[body], motion.end[body] = actor, begin, end
+        for k in range(NUMBERS):
+            motion.begun[body, k] = values[NUMBERS * side + k]
+            if not planar or k % 6 in (0, 1, 5):
+                outs[count], tape.outs[tape.out_ptr[e] + count], count = NUMBERS * side + k, BODY * actor + k, count + 1
+        body += 1
+    _at_end(values, time, share)
+    tape.body_ptr[e + 1] = body
+    for side in range(1, -1, -1):
+        if free[side]:
+            body -= 1
+            cast.since[who[side]], cast.falls[who[side]] = end, True
+            for k in range(NUMBERS):
+                motion.ended[body, k] = cast.actors[who[side], k] = values[NUMBERS * side + k]
+    for j in range(len(ins)):
+        tape.ins[tape.in_ptr[e] + j] = where[j]
+    first, size = tape.slope_ptr[e], count * len(ins)
+    slopes = tape.slopes[first : first + size].reshape(count, len(ins))
+    _hold_map(z, kind, (mode, free, time, closes, share), ins, outs[:count], slopes)
+    tape.time[e] = end
+    tape.in_ptr[e + 1], tape.out_ptr[e + 1] = tape.in_ptr[e] + len(ins), tape.out_ptr[e] + count
+    tape.slope_ptr[e + 1] = first + size
+    return True
+
+
+@kernel
+def held_steps(layout, cast, vector, given, alone, steps, rule):
+    """The tape of contacts `given` that hold their bodies by themselves for whole steps.
+
+    With an empty mask `alone`, steps are followed until the first one that has other contacts as well, or until a
+    state differs from that of the stepper by more than rounding; with a mask (m,) one step is, for the contacts in it.
+    Also returns the motion of the bodies, the number of steps, and whether all contacts were found; otherwise the tape
+    is of no use. Actors of `cast` get their numbers at the end.
+    """
+    m, every = len(given.normal), len(alone) == 0
+    tape, e, done, good = _new_tape(m), 0, 0, True
+    motion = Motion(
+        np.empty(2 * m, np.int64),
+        np.empty(2 * m),
+        np.empty(2 * m),
+        np.empty((2 * m, NUMBERS)),
+        np.empty((2 * m, NUMBERS)),
+    )
+    for i in range(len(steps.ptr) - 1):
+        first, last, times = steps.ptr[i], steps.ptr[i + 1], (steps.time[i], steps.time[i + 1])
+        chosen = alone
+        if every:
+            start = times[0] + SAME_END * (times[1] - times[0])
+            chosen, pushed = alone_contacts(layout, cast.since, given, (first, last), start)
+            if (chosen != pushed).any():
+                break
+        for c in range(first, last):
+            if good and chosen[c - first]:
+                contact = (given.pair[c, 0], given.pair[c, 1], given.hint[c])
+                good = _put_hold(layout, cast, vector, contact, times, rule, e, tape, motion)
+                e += good
+        if not good:
+            break
+        done += 1
+        if every and last > first:
+            off = strayed(cast, layout.free, times[1], steps.position[i], steps.velocity[i], rule)
+            if off > RESTARTED:
+                break
+    bodies, ins, outs, slopes = tape.body_ptr[e], tape.in_ptr[e], tape.out_ptr[e], tape.slope_ptr[e]
+    out = Tape(
+        tape.time[:e].copy(), tape.body_ptr[: e + 1].copy(), tape.body[:bodies].copy(), tape.flight[:bodies].copy(),
+        tape.fell[:bodies].copy(), tape.falls[:bodies].copy(), tape.in_ptr[: e + 1].copy(), tape.ins[:ins].copy(),
+        tape.out_ptr[: e + 1].copy(), tape.outs[:outs].copy(), tape.slope_ptr[: e + 1].copy(),
+        tape.slopes[:slopes].copy(), layout.gravity_start,
+    )  # fmt: skip
+    where = Motion(
+        motion.actor[:bodies].copy(), motion.begin[:bodies].copy(), motion.end[:bodies].copy(),
+        motion.begun[:bodies].copy(), motion.ended[:bodies].copy(),
+    )  # fmt: skip
+    return out, where, done, good
