@@ -27,7 +27,7 @@ from .held_steps import (
     held_steps,
     strayed,
 )
-from .holds import HeldSeveral, Holding, Start, ended, held_single
+from .holds import Holding, Start, ended, held_several, held_single
 from .impacts import SAME_INSTANT, Several, Struck
 from .model import PLACED, RECORD, Model, placing
 from .search import Cast, Found, approach, find_contact, put_actor
@@ -400,7 +400,7 @@ class Follower:
             flights, falls = start.begin - self.cast.since[bodies], tuple(bool(f) for f in self.cast.falls[bodies])
             held = kept.held._replace(begin=start.begin, end=start.end, until=start.end)
             return kept.event._replace(time=start.begin, flights=flights, fell=falls), held
-        event, held = HeldSeveral(self.model, self.cast, struck, self.vector, start).held()
+        event, held = held_several(self.model, self.cast, struck, self.vector, start)
         if whole:
             self.unmoved[who] = Unmoved(z, time, start.slow, event, held)
         return event, held

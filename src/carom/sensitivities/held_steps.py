@@ -12,6 +12,13 @@ import numpy as np
 
 from ..kernels import kernel
 from ..solvers.rows import Floats, Ints
+from .active_set import (
+    CLOSED,
+    Island,
+    held_slopes,
+    island_rows,
+    solved,
+)
 from .contact_map import (
     BEFORE,
     BODY,
@@ -41,7 +48,6 @@ ROUNDED = 1e-9  # error of a velocity from rounding, relative to the speeds of w
 RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
 SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
 TINY = 1e-300  # speed
-CLOSED = 1e-5  # normal speed, relative to the speed of rest, up to which a contact counts as closed, as in `resting`
 NUMBERS = 12  # position, rotation and velocities of an actor
 
 
@@ -177,30 +183,94 @@ def strayed(cast, free, time, position, velocity, rule):
 
 
 @kernel
-def _hold_map(z, kind, how, ins, outs, slopes):
-    """The derivatives (outs, ins) of a hold for a step, up to its end: `how` are the mode, flags of free bodies, the
-    time, whether the gap closes, and the share; `slopes` is written."""
+def island_of(layout, z, who, time, extra):
+    """The island of contacts `who` (m, 4) with numbers z (m, LENGTH), the places of all its numbers, and its bodies.
+
+    There is room for `extra` numbers after those of the contacts.
+    """
+    m, n, wide = len(who), 0, 0
+    places, bodies = np.empty(m * LENGTH, np.int64), np.empty(2 * m, np.int64)
+    inside, column = np.empty((m, LENGTH), np.int64), np.empty((m, LENGTH), np.int64)
+    kind, pair, count = np.empty(m, np.int64), np.full((m, 2), -1), np.empty(m, np.int64)
+    for c in range(m):
+        own, where = contact_places(layout, (who[c, 0], who[c, 1], who[c, 2], who[c, 3]))
+        kind[c], count[c] = layout.kind[who[c, 3]], len(own)
+        for j in range(len(own)):
+            at = 0
+            while at < wide and places[at] != where[j]:
+                at += 1
+            places[at], inside[c, j], column[c, j] = where[j], own[j], at
+            wide = max(wide, at + 1)
+        for side in range(2):
+            if layout.free[who[c, side]]:
+                at = 0
+                while at < n and bodies[at] != who[c, side]:
+                    at += 1
+                bodies[at], pair[c, side] = who[c, side], at
+                n = max(n, at + 1)
+    island = Island(z, kind, pair, inside, column, count, wide + extra, n, time, layout.dimension == 2)
+    return island, places[:wide], bodies[:n]
+
+
+@kernel
+def along_rows(rows, impulse):
+    """Impulses (m, 1 + t) along normals and tangents from vectors (m, 3)."""
+    out = np.zeros(rows.base.shape)
+    for c in range(len(out)):
+        for s in range(out.shape[1]):
+            for k in range(3):
+                out[c, s] += rows.direction[c, s, k] * impulse[c, k]
+    return out
+
+
+@kernel
+def _by_numbers(z, kind, how, ins, outs, slopes):
+    """The derivatives (outs, ins) of a hold for a step, up to its end, number by number.
+
+    `how` are the mode, flags of free bodies, the time, whether the gap closes, and the share; `slopes` is written.
+    """
     mode, free, time, closes, share = how
-    moved, ends, beside = (
-        np.empty(LENGTH, np.complex128),
-        np.empty(HELD_ENDS, np.complex128),
-        np.empty(LENGTH, np.complex128),
-    )
-    for k in range(LENGTH):
-        moved[k] = z[k]
+    moved, beside = np.empty(LENGTH, np.complex128), np.empty(LENGTH, np.complex128)
+    ends = np.empty(HELD_ENDS, np.complex128)
     for j in range(len(ins)):
-        if ins[j] == RESTITUTION:  # a hold has none
-            for k in range(len(outs)):
-                slopes[k, j] = 0.0
-            continue
+        for k in range(LENGTH):
+            moved[k] = z[k]
         moved[ins[j]] = complex(z[ins[j]], STEP)
         hold(moved, (kind, mode, free, time, closes, False, share), complex(0.0, 0.0), ends, beside)
         _at_end(ends, time, share)
         for k in range(len(outs)):
             slopes[k, j] = ends[outs[k]].imag / STEP
-        for k in range(2 * BODY):  # poses and velocities have changed
-            moved[k] = z[k]
-        moved[ins[j]] = z[ins[j]]
+
+
+@kernel
+def _hold_map(layout, who, z, how, push, ins, outs, slopes):
+    """The same from the active set of the contact `who` with the impulse `push`; False if that is not its answer."""
+    _, free, time, closes, share = how
+    chain, impulse = np.empty((1, LENGTH)), np.empty((1, 3))
+    chain[0] = z
+    impulse[0, 0], impulse[0, 1], impulse[0, 2] = push[1], push[2], push[3]
+    island, _, _ = island_of(layout, chain, np.array([[who[0], who[1], who[2], who[3]]]), time, 0)
+    closing = np.zeros(1)
+    if closes:
+        closing[0] = closing_speed(chain[0], island.kind[0], free, time, np.empty(12))
+    rows = island_rows(island, closing)
+    active, good = solved(island, rows, along_rows(rows, impulse))
+    if not good:
+        return False
+    pose, old, new = held_slopes(island, rows, active, np.empty(0), False)
+    half = 0.5 * share
+    for k in range(len(outs)):
+        body, at = outs[k] // NUMBERS if free[0] else 0, outs[k] % NUMBERS
+        for j in range(len(ins)):
+            place = at % 6
+            moves = new[body, place, j] + half * (old[body, place, j] - new[body, place, j])
+            if at < V:
+                slopes[k, j] = pose[body, place, j] + time * moves
+            elif share > 0.0:
+                slopes[k, j] = (moves - half * old[body, place, j]) / (1.0 - half)
+            else:
+                slopes[k, j] = moves
+    return True
 
 
 @kernel
@@ -260,7 +330,9 @@ def _put_hold(layout, cast, vector, contact, times, rule, e, tape, motion):
         tape.ins[tape.in_ptr[e] + j] = where[j]
     first, size = tape.slope_ptr[e], count * len(ins)
     slopes = tape.slopes[first : first + size].reshape(count, len(ins))
-    _hold_map(z, kind, (mode, free, time, closes, share), ins, outs[:count], slopes)
+    how = (mode, free, time, closes, share)
+    if not _hold_map(layout, who, z, how, push, ins, outs[:count], slopes):
+        _by_numbers(z, kind, how, ins, outs[:count], slopes)
     tape.time[e] = end
     tape.in_ptr[e + 1], tape.out_ptr[e + 1] = tape.in_ptr[e] + len(ins), tape.out_ptr[e] + count
     tape.slope_ptr[e + 1] = first + size
