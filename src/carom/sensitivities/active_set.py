@@ -476,12 +476,12 @@ def held_slopes(island, rows, active, shift, clock):
         first = (rows.direction[c, 1, 0], rows.direction[c, 1, 1], rows.direction[c, 1, 2])
         centered = z[OF_BALL] == 0.0 and z[OF_BALL + 1] == 0.0
         still = (_largest(rows.speed[c, 0]) == 0.0, _largest(rows.speed[c, 1]) == 0.0)
-        along[:] = 0.0
         for j in range(island.count[c] + 1):
             i, d = (island.inside[c, j], island.column[c, j]) if j < island.count[c] else (-1, wide)
             if i < 0:  # a change of the time: poses change by velocities
                 if not clock:
                     continue
+                along[:] = 0.0
                 for k in range(12):
                     at = A + k if k < 6 else B + k - 6
                     for g in range(7):
