@@ -31,7 +31,7 @@ from .holds import Holding, Start, ended, held_several, held_single
 from .impacts import SAME_INSTANT, Several, Struck
 from .model import PLACED, RECORD, Model, placing
 from .search import Cast, Found, approach, find_contact, put_actor
-from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single
+from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single, tape_of
 from .stages import Contact, Stage, Step, islands, rest_step, resting_contacts
 from .tape import Event, Tape
 
@@ -122,7 +122,7 @@ class Follower:
 
     def followed(self, step: Step) -> list[Event | Tape]:
         """The events of a step, in the order of their times."""
-        events: list[Event] = []
+        events: list[Event | Tape] = []
         held: list[Event | Tape] = []
         if step.start <= self.begun + 1.5 * self.step and not self.kinks:  # fixed steps find a contact at rest later
             self._note_start(step)
@@ -141,7 +141,7 @@ class Follower:
                     events += self._together(stage.contacts(at, last), step, float(stage.time[at]))
                 at = last
         self._end_holds(None, step, events)
-        return [*sorted(events, key=lambda e: e.time), *held]
+        return [*sorted(events, key=lambda e: e.time if isinstance(e, Event) else e.time[0]), *held]
 
     def _note_start(self, step: Step) -> None:
         """The kink of bodies that touch at the start of the run and do not approach: a change may part them.
@@ -174,12 +174,15 @@ class Follower:
             self._note_beside(one, beside)
         return events
 
-    def _follow_singles(self, given: Given, first: int, step: Step, events: list[Event]) -> int:
+    def _follow_singles(self, given: Given, first: int, step: Step, events: list[Event | Tape]) -> int:
         """Adds the events of contacts from `first` on that have a closed form, and returns the next one."""
         near, span = (self.sim.world.length_scale, MISSED), (step.start, step.end)
         at, found = followed_singles(self.model.layout, self.cast, self.vector, given, first, span, near, self.timed)
+        if at == len(given.normal) and len(step.stages) == 1 and not events and not self.held:  # nothing else happens
+            events.append(Tape(*tape_of(found, at, self.model.gravity_start)))
+        else:
+            events += [event_of(found, i) for i in range(first, at)]
         for i in range(first, at):
-            events.append(event_of(found, i))
             self._note_path(found, i)
         self.impacts += at - first
         return int(at)
@@ -322,7 +325,7 @@ class Follower:
 
     # ---- contacts that are held
 
-    def _hold(self, stage: Stage, step: Step, events: list[Event]) -> list[Tape]:
+    def _hold(self, stage: Stage, step: Step, events: list[Event | Tape]) -> list[Tape]:
         """Adds the starts of all holds of a stage, and returns the tape of those that last for the whole step."""
         assert stage.duration is not None
         time, in_line, speed = float(stage.time[0]), not self.rule.closes, self.rule.slow
@@ -449,7 +452,7 @@ class Follower:
         """A time, or the end of the step if only rounding of start plus duration is between them."""
         return step.end if abs(time - step.end) <= SAME_END * self.step else time
 
-    def _end_holds(self, stage: Stage | None, step: Step, events: list[Event]) -> None:
+    def _end_holds(self, stage: Stage | None, step: Step, events: list[Event | Tape]) -> None:
         """Adds the ends of all holds until the time of a stage, or until the end of the step."""
         time = step.end if stage is None or not len(stage.time) else float(stage.time.min())
         for held in sorted(self.held, key=lambda h: h.until):
@@ -486,7 +489,7 @@ class Follower:
         return -1
 
     def _releasing(
-        self, held: Holding, stage: Stage | None, step: Step, events: list[Event]
+        self, held: Holding, stage: Stage | None, step: Step, events: list[Event | Tape]
     ) -> tuple[np.ndarray, Floats]:
         """The derivatives of the time of the impact that ends a hold, and the numbers to which they belong.
 

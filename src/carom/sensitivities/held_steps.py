@@ -274,15 +274,38 @@ def _hold_map(layout, who, z, how, push, ins, outs, slopes):
 
 
 @kernel
-def _new_tape(m):
-    """Room for the holds of m contacts."""
-    ptr = (np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64))
-    bodies = np.empty(2 * m, np.int64), np.empty(2 * m), np.empty(2 * m, np.bool_)
+def _new_tape(m, steps, free):
+    """Room for the holds of m contacts, and for the states of some steps with so many free bodies."""
+    events, bodies, p = m + steps, 2 * m + steps * free, m + steps + 1
+    ptr = (np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64))
+    flown = np.empty(bodies, np.int64), np.empty(bodies), np.empty(bodies, np.bool_)
     numbers = np.empty(LENGTH * m, np.int64), np.empty(2 * NUMBERS * m, np.int64)
-    return Tape(
-        np.empty(m), ptr[0], bodies[0], bodies[1], bodies[2], np.ones(2 * m, np.bool_), ptr[1], numbers[0], ptr[2],
+    tape = Tape(
+        np.empty(events), ptr[0], flown[0], flown[1], flown[2], np.ones(bodies, np.bool_), ptr[1], numbers[0], ptr[2],
         numbers[1], ptr[3], np.empty(2 * NUMBERS * LENGTH * m), 0,
     )  # fmt: skip
+    where = np.empty((bodies, NUMBERS)), np.empty((bodies, NUMBERS))
+    return tape, Motion(np.empty(bodies, np.int64), np.empty(bodies), np.empty(bodies), where[0], where[1])
+
+
+@kernel
+def _put_state(layout, cast, time, position, velocity, e, tape, motion):
+    """Writes event e, after which all free bodies are at a state of the stepper."""
+    (n, dim), body = position.shape, tape.body_ptr[e]
+    for i in range(n):
+        if not layout.free[i]:
+            continue
+        tape.body[body], tape.flight[body], tape.fell[body] = i, time - cast.since[i], cast.falls[i]
+        put_actor(cast, i, time, cast.actors[i], 0)
+        for k in range(dim):
+            cast.actors[i, k], cast.actors[i, V + k] = position[i, k], velocity[i, k]
+        cast.since[i], cast.falls[i] = time, True
+        motion.actor[body], motion.begin[body], motion.end[body] = i, time, time
+        for k in range(NUMBERS):
+            motion.begun[body, k] = motion.ended[body, k] = cast.actors[i, k]
+        body += 1
+    tape.time[e], tape.body_ptr[e + 1] = time, body
+    tape.in_ptr[e + 1], tape.out_ptr[e + 1], tape.slope_ptr[e + 1] = tape.in_ptr[e], tape.out_ptr[e], tape.slope_ptr[e]
 
 
 @kernel
@@ -344,19 +367,13 @@ def held_steps(layout, cast, vector, given, alone, steps, rule):
     """The tape of contacts `given` that hold their bodies by themselves for whole steps.
 
     With an empty mask `alone`, steps are followed until the first one that has other contacts as well, or until a
-    state differs from that of the stepper by more than rounding; with a mask (m,) one step is, for the contacts in it.
+    state differs from that of the stepper; with a mask (m,) one step is, for the contacts in it.
     Also returns the motion of the bodies, the number of steps, and whether all contacts were found; otherwise the tape
     is of no use. Actors of `cast` get their numbers at the end.
     """
     m, every = len(given.normal), len(alone) == 0
-    tape, e, done, good = _new_tape(m), 0, 0, True
-    motion = Motion(
-        np.empty(2 * m, np.int64),
-        np.empty(2 * m),
-        np.empty(2 * m),
-        np.empty((2 * m, NUMBERS)),
-        np.empty((2 * m, NUMBERS)),
-    )
+    e, done, good, free = 0, 0, True, np.count_nonzero(layout.free)
+    tape, motion = _new_tape(m, len(steps.position), free)
     for i in range(len(steps.ptr) - 1):
         first, last, times = steps.ptr[i], steps.ptr[i + 1], (steps.time[i], steps.time[i + 1])
         chosen = alone
@@ -375,8 +392,11 @@ def held_steps(layout, cast, vector, given, alone, steps, rule):
         done += 1
         if every and last > first:
             off = strayed(cast, layout.free, times[1], steps.position[i], steps.velocity[i], rule)
-            if off > RESTARTED:
+            if off > STRAYED:
                 break
+            if off > RESTARTED:
+                _put_state(layout, cast, steps.time[i + 1], steps.position[i], steps.velocity[i], e, tape, motion)
+                e += 1
     bodies, ins, outs, slopes = tape.body_ptr[e], tape.in_ptr[e], tape.out_ptr[e], tape.slope_ptr[e]
     out = Tape(
         tape.time[:e].copy(), tape.body_ptr[: e + 1].copy(), tape.body[:bodies].copy(), tape.flight[:bodies].copy(),
