@@ -433,7 +433,7 @@ class Follower:
         out: list[Event | Tape] = []
         k, count = 0, len(made.states)
         while k < count:
-            rest = Given(*(column[ptr[k] :] for column in given))
+            rest = given.part(int(ptr[k]), int(ptr[-1]))
             steps = Steps(ptr[k:] - ptr[k], time[k:], states[0][k:], states[1][k:])
             tape, done, good = self._held_steps(rest, NO_CONTACTS, steps)
             out, k = [*out, tape], k + done
@@ -441,7 +441,7 @@ class Follower:
                 out += self.compare(made.states[k - 1])
             if good and done:
                 continue
-            step = rest_step(Given(*(column[ptr[k] : ptr[k + 1]] for column in given)), time[k], time[k + 1])
+            step = rest_step(given.part(int(ptr[k]), int(ptr[k + 1])), time[k], time[k + 1])
             if not good:
                 raise _lost(step)
             out += [*self.followed(step), *self.compare(made.states[k])]

@@ -274,8 +274,8 @@ class HeldSeveral(Several):
             moved[:, at : at + 6] += self.old[:, at + V : at + V + 6, None] * shift
             moved[:, at + V : at + V + 3] += np.where(free, self.time * zs[:, GRAVITY : GRAVITY + 3], 0.0)
         closing = np.zeros((len(self.z), len(self.ins)))
-        for k, (slopes, columns) in enumerate(zip(self.closings, self.columns)):
-            closing[k, columns] = slopes
+        for k, (rates, columns) in enumerate(zip(self.closings, self.columns)):
+            closing[k, columns] = rates
         after = self._after(zs, moved, closing)
         before, new_velocity = self.state[:, V : V + 6].copy(), self.velocity
         before[:, :3] -= self.time * g

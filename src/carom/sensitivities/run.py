@@ -23,8 +23,8 @@ from ..stepwise import Simulation
 from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, SAME_END, Follower, Passed, Placing, passed
-from .held_steps import Motion
+from .follow import FOLLOWED, Follower, Passed, Placing, passed
+from .held_steps import SAME_END, Motion
 from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .stages import reported

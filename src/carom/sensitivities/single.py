@@ -45,6 +45,11 @@ class Given(NamedTuple):
     normal: Floats  # (m,) impulse
     impulse: Floats  # (m, 3) all of it, on the second actor
 
+    def part(self, first: int, last: int) -> Given:
+        """Some of the contacts."""
+        which = slice(first, last)
+        return Given(self.pair[which], self.hint[which], self.normal[which], self.impulse[which])
+
 
 class Singles(NamedTuple):
     """Events of single contacts; of each row the first `counts` numbers are used."""
