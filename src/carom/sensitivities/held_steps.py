@@ -15,7 +15,6 @@ from ..solvers.rows import Floats, Ints
 from .active_set import (
     CLOSED,
     Island,
-    held_slopes,
     island_rows,
     solved,
 )
@@ -38,6 +37,7 @@ from .contact_map import (
     relative_velocity,
     slides,
 )
+from .held_slopes import held_slopes
 from .search import find_contact, put_actor
 from .single import contact_numbers, contact_places
 from .tape import Tape

@@ -19,8 +19,6 @@ from ..solvers.rows import Floats, Ints
 from .active_set import (
     CLOSED,
     LARGEST_ACTIVE_SET,
-    geometry_slopes,
-    held_slopes,
     island_rows,
     share_of,
     solved,
@@ -41,6 +39,7 @@ from .contact_map import (
     held_map,
     slides,
 )
+from .held_slopes import geometry_slopes, held_slopes
 from .held_steps import along_rows, falling, island_of, share_of_one
 from .impacts import Several, Struck
 from .model import RECORD, Model
@@ -177,7 +176,7 @@ def held_island(layout, cast, vector, who, impulse, start):
             rate = approach(z[c], island.kind[c])[1]
             if rate < fastest:
                 fastest, first = rate, c
-        inside, count = island.inside[first], island.count[first]
+        inside, count = island.inside[first], island.used[first]
         geometry_slopes(z[first], island.kind[first], inside, count, slopes, np.empty(LENGTH, np.complex128))
         for j in range(count):
             shift[island.column[first, j]] = -slopes[0, inside[j]] / fastest
