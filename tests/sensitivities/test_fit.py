@@ -72,6 +72,8 @@ def test_parameters_that_the_data_do_not_determine_are_named():
     assert "materials.default.density has no effect" in alone.warnings[0]
     assert np.isinf(alone.standard_error[0])
     assert alone.standard_error[1] < 0.01
+    single = carom.fit(thrown(), measured(20, 0.004), "materials.default.density")
+    assert "materials.default.density has no effect" in single.warnings[0]
     both = thrown().with_(bodies=[*thrown().bodies], gravity=(0.0, -9.81))
     found = carom.fit(both, measured(20), ["boundaries.0.point", "bodies.0.position"])
     assert any("boundaries.0.point[0]" in text for text in found.warnings)  # the ground may be moved along itself

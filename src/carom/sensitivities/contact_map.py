@@ -282,31 +282,34 @@ def geometry_map(z, kind, ins, slopes):
 
 
 @kernel
-def closing_speed(z, kind, free, time, later):
+def closing_speed(z, kind, free, time, kept):
     """The speed at which a contact closes its gap until a time from now, as `stepping.resting` has it.
 
-    The gap is that at the end of free motion, and less what free motion closes along the normal of now. `later`
-    (LENGTH,) is overwritten.
+    The gap is that at the end of free motion, and less what free motion closes along the normal of now. `kept` (12,)
+    is overwritten.
     """
     _, nx, ny, nz, px, py, pz = geometry(z, kind)
     vx, vy, vz = relative_velocity(z, px, py, pz)
-    for k in range(LENGTH):
-        later[k] = z[k]
-    _advance(later, free, time)
     for side in range(2):
-        body = A if side == 0 else B
-        for k in range(3):
-            later[body + k] += 0.5 * time * time * z[GRAVITY + k] if free[side] else 0.0
+        body, at = (A, 0) if side == 0 else (B, 6)
+        for k in range(6):
+            kept[at + k] = z[body + k]
+            z[body + k] += time * z[body + V + k]
+            if k < 3 and free[side]:
+                z[body + k] += 0.5 * time * time * z[GRAVITY + k]
+    gap = geometry(z, kind)[0]
+    for k in range(6):
+        z[A + k], z[B + k] = kept[k], kept[6 + k]
     mean = nx * vx + ny * vy + nz * vz
     gx, gy, gz = nx * z[GRAVITY], ny * z[GRAVITY + 1], nz * z[GRAVITY + 2]
     if free[0] != free[1]:
         mean += 0.5 * time * (gx + gy + gz) * (1.0 if free[1] else -1.0)
-    return geometry(later, kind)[0] / time - mean
+    return gap / time - mean
 
 
 @kernel
 def hold(z, how, shift, out, work):
-    """Bodies that a contact holds from now on: writes `out` (37,) and `work` (LENGTH,), returns the impulse.
+    """Bodies that a contact holds from now on: writes `out` (37,) and `work` (12,), returns the impulse.
 
     `how` are kind, mode, flags of free bodies, the time for which they are held, whether the contact closes its gap in
     that time, whether it is held from when its gap is zero, and the share of the mean velocity at which they move

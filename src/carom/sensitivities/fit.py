@@ -23,6 +23,7 @@ from .run import Frames, Sensitivity, _scene
 CONFIDENCE = 0.95
 WINDOWS = (0.25, 0.5, 1.0)  # parts of the measured time, fitted one after the other: bounces are matched one by one
 BLIND = 1e-10  # effect of a combination of parameters on the data, relative to the strongest, that is none
+SMALL = 1e-3  # smallest scale of a number
 FAINT = 1e-7  # effect of a number on the data of a window, relative, from which on it is fitted there
 OTHER_STARTS = (0.5, 0.25, 2.0)  # factors of numbers without effect
 BETTER = 1e-3  # relative decrease of the sum of squares that counts
@@ -210,7 +211,7 @@ class _Model:
         low, high = _bounds(self.names)
         residual, slopes, _ = self.evaluated(x, until)
         self.large = REFUSED * (1.0 + float(np.abs(residual).max(initial=0.0)))
-        scale = np.maximum(np.abs(x), 1e-3)
+        scale = np.maximum(np.abs(x), SMALL)
         effect = np.linalg.norm(slopes, axis=0) * scale
         seen = np.flatnonzero(effect > FAINT * effect.max(initial=0.0))
         blind = np.setdiff1d(np.arange(len(x)), seen)
@@ -248,7 +249,9 @@ class _Model:
         k, p = slopes.shape
         free = max(k - p, 1)
         noise = float(np.sqrt(residual @ residual / free))
-        covariance, warnings = _covariance(slopes, self.names)
+        effect = np.linalg.norm(slopes, axis=0) * np.maximum(np.abs(x), SMALL)
+        none = effect <= BLIND * float(np.linalg.norm(self.data.value / self.sigma))
+        covariance, warnings = _covariance(slopes, self.names, none)
         with np.errstate(invalid="ignore"):  # infinite variances
             covariance = covariance * (1.0 if self.known else max(noise**2, 1e-300))
         error = np.sqrt(np.diag(covariance))
@@ -282,10 +285,13 @@ def _column(frames: Frames, name: str) -> Floats:
     return frames.rotation if name == "angle" else frames.spin
 
 
-def _covariance(slopes: Floats, names: tuple[str, ...]) -> tuple[Floats, list[str]]:
-    """`(J^T J)^-1`, and warnings about numbers that the data do not determine, whose variance is infinite."""
+def _covariance(slopes: Floats, names: tuple[str, ...], none: np.ndarray) -> tuple[Floats, list[str]]:
+    """`(J^T J)^-1`, and warnings about numbers that the data do not determine, whose variance is infinite.
+
+    `none` (p,) are numbers whose effect is rounding error beside the measured numbers.
+    """
     size = np.linalg.norm(slopes, axis=0)
-    blind = size <= BLIND * max(size.max(initial=0.0), 1e-300)
+    blind = none | (size <= BLIND * max(size.max(initial=0.0), 1e-300))
     warnings = [f"{names[i]} has no effect on the data" for i in np.flatnonzero(blind)]
     p = len(names)
     out = np.zeros((p, p))

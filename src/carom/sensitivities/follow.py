@@ -11,55 +11,52 @@ import numpy as np
 from ..derivatives.kinks import AT_KINK
 from ..errors import ProblemError
 from ..solvers.rows import Floats
+from ..stepping.report import Stretch
 from ..stepwise import Simulation
 from ..world import State
 from .contact_map import BODY, FEATURE, FRICTION, LENGTH, A, B, V, geometry_map
-from .held_steps import Motion, Rule, held_steps
-from .holds import HeldSeveral, Holding, Start, ended, held_single
+from .held_steps import (
+    PUSHED,
+    RESTARTED,
+    SAME_END,
+    STRAYED,
+    Motion,
+    Rule,
+    Steps,
+    alone_contacts,
+    held_steps,
+    strayed,
+)
+from .holds import Holding, Start, ended, held_several, held_single
 from .impacts import SAME_INSTANT, Several, Struck
 from .model import PLACED, RECORD, Model, placing
 from .search import Cast, Found, approach, find_contact, put_actor
-from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single
-from .stages import Contact, Stage, Step, islands
+from .single import Given, Singles, contact_numbers, contact_places, event_of, followed_singles, one_single, tape_of
+from .stages import Contact, Stage, Step, islands, rest_step, resting_contacts
 from .tape import Event, Tape
 
 TIMED = ("time_of_impact", "drift_safe")  # steppers that resolve an impact when its gap closes
 FOLLOWED = (*TIMED, "synchronous")
 MISSED = 1e-4  # distance of a contact from that of the stepper, in length scales, up to which it is the same one
-STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up to which a run counts as followed
-ROUNDED = 1e-9  # error of a velocity from rounding, relative to the speeds of which it is the difference
-RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
 SLOW = 1e-3  # approach of contacts at rest, in speeds that gravity adds in a step; the shortest hops have ten times it
 UNMOVED = 1e-10  # motion in a step, in length scales and speeds that gravity adds, up to which bodies are unmoved
-SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
 TOUCHING = 1e-9  # gap, in length scales, up to which two bodies touch at the start of a run
-PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
 
+
+NO_STATES, NO_CONTACTS = np.empty((0, 0, 0)), np.empty(0, bool)
 
 Passed = tuple[float, int, Floats, bool]  # time, body, its numbers (12,) after an event, whether it falls then
 
 
-class PassedStep(NamedTuple):
-    """Bodies that were held for a whole step."""
-
-    begin: float
-    end: float
-    motion: Motion
-
-    def one_by_one(self) -> Iterator[Passed]:
-        """Each body at the start and at the end."""
-        for actor, first, last in zip(*self.motion):
-            yield self.begin, int(actor), first, False
-            yield self.end, int(actor), last, True
-
-
-def passed(path: list[Passed | PassedStep]) -> Iterator[Passed]:
+def passed(path: list[Passed | Motion]) -> Iterator[Passed]:
     """The bodies after each event, one by one."""
     for one in path:
-        if isinstance(one, PassedStep):
-            yield from one.one_by_one()
-        else:
+        if not isinstance(one, Motion):
             yield one
+            continue
+        for actor, begin, end, first, last in zip(*one):
+            yield float(begin), int(actor), first, False
+            yield float(end), int(actor), last, True
 
 
 class Placing(NamedTuple):
@@ -88,7 +85,7 @@ class Follower:
     placings: list[Placing] = field(default_factory=list)
     kinks: list[tuple[float, str]] = field(default_factory=list)
     impacts: int = 0
-    path: list[Passed | PassedStep] = field(default_factory=list)  # bodies after each event of the steps followed
+    path: list[Passed | Motion] = field(default_factory=list)  # bodies after each event of the steps followed
     held: list[Holding] = field(default_factory=list)  # in the step that is followed
 
     def __post_init__(self) -> None:
@@ -105,6 +102,9 @@ class Follower:
         self.placed = np.full(m.actors, -1.0)  # start of the step in which an actor was placed
         self.slot = np.zeros(m.actors, int)  # number of its last placing
         self.step = self.sim.time_step
+        in_line = self.sim.stepper == "time_of_impact" and m.dimension == 2
+        gained = self.step * float(np.linalg.norm(gravity))
+        self.rule = Rule(not in_line, 0.0 if in_line else 2.0 * gained, self.sim.world.length_scale, gained)
         self.begun = self.sim.state.time
         self.struck_at = np.full(m.actors, -np.inf)  # time of the last impact of each actor
         self.released_at = np.full(m.actors, -np.inf)  # time of the last contact that ended a hold of each actor
@@ -122,7 +122,7 @@ class Follower:
 
     def followed(self, step: Step) -> list[Event | Tape]:
         """The events of a step, in the order of their times."""
-        events: list[Event] = []
+        events: list[Event | Tape] = []
         held: list[Event | Tape] = []
         if step.start <= self.begun + 1.5 * self.step and not self.kinks:  # fixed steps find a contact at rest later
             self._note_start(step)
@@ -141,7 +141,7 @@ class Follower:
                     events += self._together(stage.contacts(at, last), step, float(stage.time[at]))
                 at = last
         self._end_holds(None, step, events)
-        return [*sorted(events, key=lambda e: e.time), *held]
+        return [*sorted(events, key=lambda e: e.time if isinstance(e, Event) else e.time[0]), *held]
 
     def _note_start(self, step: Step) -> None:
         """The kink of bodies that touch at the start of the run and do not approach: a change may part them.
@@ -174,12 +174,15 @@ class Follower:
             self._note_beside(one, beside)
         return events
 
-    def _follow_singles(self, given: Given, first: int, step: Step, events: list[Event]) -> int:
+    def _follow_singles(self, given: Given, first: int, step: Step, events: list[Event | Tape]) -> int:
         """Adds the events of contacts from `first` on that have a closed form, and returns the next one."""
         near, span = (self.sim.world.length_scale, MISSED), (step.start, step.end)
         at, found = followed_singles(self.model.layout, self.cast, self.vector, given, first, span, near, self.timed)
+        if at == len(given.normal) and len(step.stages) == 1 and not events and not self.held:  # nothing else happens
+            events.append(Tape(*tape_of(found, at, self.model.gravity_start)))
+        else:
+            events += [event_of(found, i) for i in range(first, at)]
         for i in range(first, at):
-            events.append(event_of(found, i))
             self._note_path(found, i)
         self.impacts += at - first
         return int(at)
@@ -322,22 +325,18 @@ class Follower:
 
     # ---- contacts that are held
 
-    def _hold(self, stage: Stage, step: Step, events: list[Event]) -> list[Tape]:
+    def _hold(self, stage: Stage, step: Step, events: list[Event | Tape]) -> list[Tape]:
         """Adds the starts of all holds of a stage, and returns the tape of those that last for the whole step."""
         assert stage.duration is not None
-        time, largest = float(stage.time[0]), float(stage.given.normal.max(initial=0.0))
-        in_line = self.sim.stepper == "time_of_impact" and self.model.dimension == 2
-        speed = 0.0 if in_line else 2.0 * self.step * float(np.linalg.norm(self.cast.gravity))  # of rest
-        pushed = stage.given.normal > PUSHED * largest
-        alone = self._alone(stage, step, pushed)
+        time, in_line, speed = float(stage.time[0]), not self.rule.closes, self.rule.slow
+        alone, pushed = self._alone(stage, step)
         tapes = []
         if alone.any():
-            rule = Rule(time, step.end, not in_line, speed, self.sim.world.length_scale)
-            tape, motion, found = held_steps(self.model.layout, self.cast, self.vector, stage.given, alone, rule)
-            if found < np.count_nonzero(alone):
+            one = Steps(np.array([0, len(alone)]), np.array([time, step.end]), NO_STATES, NO_STATES)
+            tape, _, good = self._held_steps(stage.given, alone, one)
+            if not good:
                 raise _lost(step)
             tapes.append(tape)
-            self.path.append(PassedStep(time, step.end, Motion(*motion)))
         pushed &= ~alone
         if not pushed.any():
             return tapes
@@ -404,27 +403,56 @@ class Follower:
             flights, falls = start.begin - self.cast.since[bodies], tuple(bool(f) for f in self.cast.falls[bodies])
             held = kept.held._replace(begin=start.begin, end=start.end, until=start.end)
             return kept.event._replace(time=start.begin, flights=flights, fell=falls), held
-        event, held = HeldSeveral(self.model, self.cast, struck, self.vector, start).held()
+        event, held = held_several(self.model, self.cast, struck, self.vector, start)
         if whole:
             self.unmoved[who] = Unmoved(z, time, start.slow, event, held)
         return event, held
 
-    def _alone(self, stage: Stage, step: Step, pushed: np.ndarray) -> np.ndarray:
-        """Which contacts (m,) of a stage are the only ones of their bodies and hold these for the whole step."""
+    def _alone(self, stage: Stage, step: Step) -> tuple[np.ndarray, np.ndarray]:
+        """Which contacts (m,) of a stage are the only ones of their bodies and hold these for the whole step.
+
+        Also returns which of them push.
+        """
         assert stage.duration is not None
-        pair, same = stage.given.pair, SAME_END * self.step
-        free = self.model.free[pair]
-        count = np.bincount(pair[pushed][free[pushed]], minlength=self.model.actors)
-        single = (~free | ((count[pair] == 1) & (self.cast.since[pair] <= step.start + same))).all(axis=1)
+        same, m = SAME_END * self.step, len(stage.time)
+        alone, pushed = alone_contacts(self.model.layout, self.cast.since, stage.given, (0, m), step.start + same)
         whole = (stage.time <= step.start + same) & (abs(stage.time + stage.duration - step.end) <= same)
-        moves = free.any(axis=1) & ~self.model.follows[pair].any(axis=1)
-        return np.asarray(pushed & single & whole & moves)
+        return alone & whole, pushed
+
+    def _held_steps(self, given: Given, alone: np.ndarray, steps: Steps) -> tuple[Tape, int, bool]:
+        """The tape of contacts that hold their bodies by themselves for whole steps; see `held_steps`."""
+        tape, motion, done, good = held_steps(self.model.layout, self.cast, self.vector, given, alone, steps, self.rule)
+        self.path.append(Motion(*motion))
+        return Tape(*tape), int(done), bool(good)
+
+    def followed_quiet(self, start: float, made: Stretch) -> list[Event | Tape]:
+        """The events of several steps in which contacts hold bodies, and nothing else happens."""
+        given, ptr = resting_contacts(made, self.model)
+        time = np.array([start, *(state.time for state in made.states)])
+        states = [np.stack([getattr(state, name) for state in made.states]) for name in ("position", "velocity")]
+        out: list[Event | Tape] = []
+        k, count = 0, len(made.states)
+        while k < count:
+            rest = given.part(int(ptr[k]), int(ptr[-1]))
+            steps = Steps(ptr[k:] - ptr[k], time[k:], states[0][k:], states[1][k:])
+            tape, done, good = self._held_steps(rest, NO_CONTACTS, steps)
+            out, k = [*out, tape], k + done
+            if done and ptr[k] > ptr[k - 1]:
+                out += self.compare(made.states[k - 1])
+            if good and done:
+                continue
+            step = rest_step(given.part(int(ptr[k]), int(ptr[k + 1])), time[k], time[k + 1])
+            if not good:
+                raise _lost(step)
+            out += [*self.followed(step), *self.compare(made.states[k])]
+            k += 1
+        return out
 
     def _on_step_end(self, time: float, step: Step) -> float:
         """A time, or the end of the step if only rounding of start plus duration is between them."""
         return step.end if abs(time - step.end) <= SAME_END * self.step else time
 
-    def _end_holds(self, stage: Stage | None, step: Step, events: list[Event]) -> None:
+    def _end_holds(self, stage: Stage | None, step: Step, events: list[Event | Tape]) -> None:
         """Adds the ends of all holds until the time of a stage, or until the end of the step."""
         time = step.end if stage is None or not len(stage.time) else float(stage.time.min())
         for held in sorted(self.held, key=lambda h: h.until):
@@ -461,7 +489,7 @@ class Follower:
         return -1
 
     def _releasing(
-        self, held: Holding, stage: Stage | None, step: Step, events: list[Event]
+        self, held: Holding, stage: Stage | None, step: Step, events: list[Event | Tape]
     ) -> tuple[np.ndarray, Floats]:
         """The derivatives of the time of the impact that ends a hold, and the numbers to which they belong.
 
@@ -507,16 +535,7 @@ class Follower:
 
     def compare(self, state: State) -> list[Event]:
         """Compares with the state of the stepper, and goes on from that where rounding has grown."""
-        q, v = self.state_at(state.time)
-        free, n, dim = self.model.free[: self.model.bodies], self.model.bodies, self.model.dimension
-        size = max(self.sim.world.length_scale, float(np.abs(state.position).max(initial=0.0)))
-        gained = self.step * float(np.linalg.norm(self.cast.gravity))
-        speed = np.abs(state.velocity[:, :dim]).max(axis=1, initial=0.0)
-        # A slow body is not measured by fast ones, or by what gravity adds: these make rounding errors alone.
-        speed = speed + ROUNDED / STRAYED * (gained + speed.max(initial=0.0))
-        off = np.abs(q[:n, :dim] - state.position)[free].max(initial=0.0) / size
-        strayed = np.abs(v[:n, :dim] - state.velocity[:, :dim]).max(axis=1, initial=0.0) / np.maximum(speed, 1e-300)
-        off = max(off, strayed[free].max(initial=0.0))
+        off = strayed(self.cast, self.model.free, state.time, state.position, state.velocity, self.rule)
         if not off <= STRAYED:
             raise ProblemError(
                 f"step until time {state.time:g}",
@@ -525,6 +544,7 @@ class Follower:
             )
         if off <= RESTARTED:
             return []
+        (q, v), dim = self.state_at(state.time), self.model.dimension
         bodies, none = np.flatnonzero(self.model.free), np.empty(0)
         flights = state.time - self.cast.since[bodies]
         event = Event(state.time, bodies, flights, none.astype(int), none.astype(int), none)

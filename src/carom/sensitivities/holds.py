@@ -13,16 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels import kernel
 from ..resolve.response import Response
 from ..solvers.rows import Floats, Ints
-from .active_set import Island, solved
+from .active_set import (
+    CLOSED,
+    LARGEST_ACTIVE_SET,
+    island_rows,
+    share_of,
+    solved,
+)
 from .contact_map import (
     BEFORE,
     BODY,
-    FRICTION,
     GRAVITY,
     HELD_ENDS,
-    INVERSE_MASS,
+    LENGTH,
     RESTITUTION,
     SHIFT,
     A,
@@ -33,7 +39,8 @@ from .contact_map import (
     held_map,
     slides,
 )
-from .held_steps import CLOSED, falling, share_of_one
+from .held_slopes import geometry_slopes, held_slopes
+from .held_steps import along_rows, falling, island_of, share_of_one
 from .impacts import Several, Struck
 from .model import RECORD, Model
 from .search import Cast, approach
@@ -116,7 +123,7 @@ def held_single(model: Model, cast: Cast, struck: Struck, vector: Floats, start:
     return event, Holding(actors, start.begin, start.end, start.end, before, moves, share)
 
 
-def share_of(rate: Floats, push: Floats, old: Floats, new: Floats, gained: float, slow: float) -> float:
+def share_of_law(rate: Floats, push: Floats, old: Floats, new: Floats, gained: float, slow: float) -> float:
     """The share of the mean velocity of an island: see `stepping.resting`.
 
     `rate` (m,) are normal speeds at the start, `push` (m,) normal impulses, `old` and `new` (m,) powers of the impulses
@@ -128,8 +135,93 @@ def share_of(rate: Floats, push: Floats, old: Floats, new: Floats, gained: float
     return 1.0 if e1 <= 0.0 else -e0 / (e1 - e0)
 
 
+class Hold(NamedTuple):
+    """How a hold begins, for kernels; see `Start`."""
+
+    begin: float
+    end: float
+    clock: int  # place of the time of the start; -1 if that does not depend on anything
+    touches: bool
+    closes: bool
+    slow: float
+
+
+@kernel
+def held_island(layout, cast, vector, who, impulse, start):
+    """The event at the start of a hold by contacts `who` (m, 4), on the active set of the stepper's impulses (m, 3).
+
+    Returns whether there is an answer on that; numbers before and after the event, and the slopes; the bodies, their
+    velocities before and during the hold, and the share of the mean velocity.
+    """
+    m, time, dim = len(who), start.end - start.begin, layout.dimension
+    z = np.empty((m, LENGTH))
+    for c in range(m):
+        z[c] = contact_numbers(layout, cast, (who[c, 0], who[c, 1], who[c, 2], who[c, 3]), start.begin, vector)
+        z[c, RESTITUTION] = 0.0
+    island, places, bodies = island_of(layout, z, who, time, 1 if start.clock >= 0 else 0)
+    closing, shift, clock = np.zeros(m), np.zeros(island.wide), start.clock >= 0 or start.touches
+    for c in range(m if start.closes else 0):
+        free = (island.pair[c, 0] >= 0, island.pair[c, 1] >= 0)
+        closing[c] = max(closing_speed(z[c], island.kind[c], free, time, np.empty(12)), 0.0)
+    rows = island_rows(island, closing)
+    active, good = solved(island, rows, along_rows(rows, impulse))
+    ins = np.empty(island.wide, np.int64)
+    for j in range(island.wide):
+        ins[j] = places[j] if j < len(places) else start.clock
+    if start.clock >= 0:
+        shift[-1] = 1.0
+    elif start.touches:  # the contact that approaches fastest sets the time
+        fastest, first, slopes = np.inf, 0, np.zeros((7, LENGTH))
+        for c in range(m):
+            rate = approach(z[c], island.kind[c])[1]
+            if rate < fastest:
+                fastest, first = rate, c
+        inside, count = island.inside[first], island.used[first]
+        geometry_slopes(z[first], island.kind[first], inside, count, slopes, np.empty(LENGTH, np.complex128))
+        for j in range(count):
+            shift[island.column[first, j]] = -slopes[0, inside[j]] / fastest
+    share = share_of(island, rows, active, start.slow) if good and start.slow > 0.0 else 0.0
+    half, per_body = 0.5 * share, 3 * (3 if dim == 2 else 6) + 1
+    outs, found = np.empty(per_body * len(bodies), np.int64), np.empty((per_body * len(bodies), island.wide))
+    moves = active.velocity + half * (rows.before - active.velocity)
+    if not good:
+        return False, ins, outs, found, bodies, rows.before, moves, share
+    pose, old, new = held_slopes(island, rows, active, shift, clock)
+    for b in range(len(bodies)):
+        at, block = per_body * b, (per_body - 1) // 3
+        record = layout.record_start + RECORD * bodies[b]
+        outs[at + 2 * block] = record
+        found[at + 2 * block] = shift
+        for i in range(block):
+            k = (0, 1, 5)[i] if dim == 2 else i
+            outs[at + i], outs[at + block + i] = BODY * bodies[b] + k, BODY * bodies[b] + V + k
+            outs[at + 2 * block + 1 + i] = record + 1 + k
+            for j in range(island.wide):
+                before = old[b, k, j] + (z[0, GRAVITY + k] * shift[j] if k < 3 else 0.0)
+                found[at + i, j] = pose[b, k, j] + (rows.before[b, k] - moves[b, k]) * shift[j]
+                found[at + block + i, j] = new[b, k, j] + half * (before - new[b, k, j])
+                found[at + 2 * block + 1 + i, j] = before
+    return True, ins, outs, found, bodies, rows.before, moves, share
+
+
+def held_several(model: Model, cast: Cast, struck: Struck, vector: Floats, start: Start) -> tuple[Event, Holding]:
+    """The event at the start of a hold by several contacts: on the active set of the stepper, or by the law."""
+    clock = model.record_start + RECORD * start.clock if start.clock >= 0 else -1
+    hold = Hold(start.begin, start.end, clock, start.touches, start.closes, float(start.slow))
+    if struck.impulse.shape[0] * model.dimension <= LARGEST_ACTIVE_SET:
+        who = np.array([contact[:4] for contact in struck.contacts])
+        good, ins, outs, slopes, bodies, before, moves, share = held_island(
+            model.layout, cast, vector, who, struck.impulse, hold
+        )
+        if good:
+            flights, fell = start.begin - cast.since[bodies], tuple(bool(falls) for falls in cast.falls[bodies])
+            event = Event(start.begin, bodies, flights, ins, outs, slopes, fell, (False,) * len(bodies))
+            return event, Holding(bodies, start.begin, start.end, start.end, before, moves, share)
+    return HeldSeveral(model, cast, struck, vector, start).held()
+
+
 class HeldSeveral(Several):
-    """A hold by several contacts."""
+    """A hold by several contacts, through the replay of the law."""
 
     def __init__(self, model: Model, cast: Cast, struck: Struck, vector: Floats, start: Start) -> None:
         self.start = start
@@ -151,21 +243,10 @@ class HeldSeveral(Several):
             self.ins = np.append(self.ins, self.model.record_start + RECORD * self.start.clock)
 
     def _answer(self, response: Response) -> None:
-        """Velocities (n, 6) and impulses (m, 1 + t), on the active set of the stepper or as of any impact."""
-        m, n, c = len(self.z), len(self.bodies), self.model.components
-        rows, base = np.zeros((m, self.rows.shape[1], n, 6)), self.speed.copy()
-        for side in range(2):
-            own = np.flatnonzero(self.pair[:, side] >= 0)
-            rows[own, :, self.pair[own, side]] = self.rows[own, :, side]
-        base[:, 0] += self.closing
-        velocity, inverse = self.state[:, V : V + 6], np.where(self._massless, 0.0, 1.0 / self.mass)
-        guess = np.einsum("mrk,mk->mr", self.directions, self.struck.impulse)
-        self.active = solved(Island(rows, inverse, velocity, base, self.z[:, FRICTION]), guess)
-        if self.active is not None:
-            self.velocity, self.push = self.active.velocity, self.active.impulse
-            return
+        """Velocities (n, 6) and impulses (m, 1 + t)."""
+        n, c = len(self.bodies), self.model.components
         self.solution = self._solved(response)
-        self.velocity, self.push = np.zeros((n, 6)), np.zeros(guess.shape)
+        self.velocity, self.push = np.zeros((n, 6)), np.zeros(self.speed.shape)
         self.velocity[:, c], self.push[:, 0] = self.solution.velocity, self.solution.impulse
         if self.solution.friction_impulse is not None:
             self.push[:, 1:] = self.solution.friction_impulse
@@ -181,19 +262,6 @@ class HeldSeveral(Several):
             out = -self._geometry(zs)[k, 0] / rates[k]
         return out, 0.0
 
-    def _after(self, zs: Floats, moved: Floats, closing: Floats | float = 0.0) -> Floats:
-        if self.active is None:
-            return super()._after(zs, moved, closing)
-        turned, base = self._turned(moved)
-        base[:, 0] += closing
-        rows = np.zeros((*turned.shape[:2], len(self.bodies), *turned.shape[3:]))
-        for side in range(2):
-            own = np.flatnonzero(self.pair[:, side] >= 0)
-            rows[own, :, self.pair[own, side]] = turned[own, :, side]
-        mass = np.repeat(self._of_bodies(zs, INVERSE_MASS, 2), 3, axis=1)
-        mass[self._massless] = 0.0
-        return self.active.jvp(self._of_bodies(moved, V), mass, rows, base, moved[:, FRICTION])
-
     def held(self) -> tuple[Event, Holding]:
         """The event at its start."""
         c, g, n, zs = self.model.components, self.z[0, GRAVITY : GRAVITY + 3], len(self.bodies), self._numbers()
@@ -205,8 +273,8 @@ class HeldSeveral(Several):
             moved[:, at : at + 6] += self.old[:, at + V : at + V + 6, None] * shift
             moved[:, at + V : at + V + 3] += np.where(free, self.time * zs[:, GRAVITY : GRAVITY + 3], 0.0)
         closing = np.zeros((len(self.z), len(self.ins)))
-        for k, (slopes, columns) in enumerate(zip(self.closings, self.columns)):
-            closing[k, columns] = slopes
+        for k, (rates, columns) in enumerate(zip(self.closings, self.columns)):
+            closing[k, columns] = rates
         after = self._after(zs, moved, closing)
         before, new_velocity = self.state[:, V : V + 6].copy(), self.velocity
         before[:, :3] -= self.time * g
@@ -238,7 +306,9 @@ class HeldSeveral(Several):
         pushed = push[:, 0] > 0.0
         old, new = ((push * speed).sum(axis=1)[pushed] for speed in speeds)
         gained = 0.5 * float((self.mass * (after - before) ** 2).sum())
-        return share_of((speeds[0][:, 0] - self.closing)[pushed], push[pushed, 0], old, new, gained, self.start.slow)
+        return share_of_law(
+            (speeds[0][:, 0] - self.closing)[pushed], push[pushed, 0], old, new, gained, self.start.slow
+        )
 
 
 def ended(model: Model, cast: Cast, held: Holding, shift: tuple[Ints, Floats] | None) -> tuple[Event, Floats]:

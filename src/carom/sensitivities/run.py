@@ -23,13 +23,16 @@ from ..stepwise import Simulation
 from ..trajectory.reader import Trajectory
 from ..world import State
 from .contact_map import BODY, V
-from .follow import FOLLOWED, SAME_END, Follower, Passed, PassedStep, Placing, passed
+from .follow import FOLLOWED, Follower, Passed, Placing, passed
+from .held_steps import SAME_END, Motion
 from .model import PLACED, Model, model_of, placing
 from .parameters import Parameters, names_of
 from .stages import reported
 from .tape import Event, Tape, fly_all, fly_back, play, play_back, taped
 
 SEGMENT_NUMBERS = 150_000  # numbers after which a tape ends and a checkpoint is made: 512 impacts of two discs
+FIRST_GUESS = 300  # numbers that a body adds to a tape in a step in which it is held
+MOST_STEPS = 64  # quiet steps that are made and followed together
 KEPT_SEGMENTS = 64  # tapes that are kept, 80 MB; those of longer runs are made again from their checkpoints
 BIAS = (
     "the derivative of fixed steps as they are made: an impact takes place at the start of its step, whenever the gap "
@@ -48,7 +51,7 @@ class Segment:
     steps: int
     placed: tuple[Floats, np.ndarray, int]
     tape: Tape | None
-    path: list[Passed | PassedStep]
+    path: list[Passed | Motion]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +90,10 @@ class Sensitivity:
         self.follower = Follower(sim, self.model)
         self.warnings: tuple[str, ...] = (BIAS,) if sim.stepper == "synchronous" else ()
         self.segments: list[Segment] = []
+        self._per_step = 1.0 + FIRST_GUESS * np.count_nonzero(self.model.free)  # numbers of a tape
         start = sim.state
         while sim.state.step < steps:
-            self.segments.append(self._segment(steps))
+            self.segments.append(self._segment(steps, SEGMENT_NUMBERS))
             if len(self.segments) > KEPT_SEGMENTS:
                 old = self.segments[-KEPT_SEGMENTS - 1]
                 old.tape, old.path = None, []
@@ -121,26 +125,35 @@ class Sensitivity:
 
     # ---- the run, segment by segment
 
-    def _segment(self, steps: int) -> Segment:
-        """Makes the next steps, and their tape."""
+    def _segment(self, steps: int, room: float) -> Segment:
+        """Makes the next steps, and their tape, until it has `room` numbers."""
         sim, follower = self.sim, self.follower
         begin, memory, count = sim.state, sim.engine.memory(), len(follower.placings)
         before = (begin, memory, follower.cast.actors.copy(), follower.cast.since.copy())
         placed = (follower.placed.copy(), follower.slot.copy(), count)
         events: list[Event | Tape] = []
         numbers, follower.path = 0, []
-        while sim.state.step < steps and numbers < SEGMENT_NUMBERS:
+        while sim.state.step < steps and numbers < room:
             start = sim.state
-            made = sim.engine.stretch(start, 1)
+            made = sim.engine.stretch(start, self._most(steps, room - numbers))
             end, report = made.states[-1], made.report
             sim._state, sim._report = end, report
-            if getattr(report, "stages", None) or getattr(report, "resting", 0):
+            new: list[Event | Tape] = []
+            if len(made.states) > 1:
+                new = follower.followed_quiet(start.time, made)
+            elif getattr(report, "stages", None) or getattr(report, "resting", 0):
                 new = follower.followed(reported(report, start.time, end.time, self.model.bodies))
                 new += follower.compare(end)
-                numbers += sum(event.slopes.size for event in new)
-                events += new
+            added = sum(event.slopes.size for event in new)
+            self._per_step = max(1.0, added / len(made.states))
+            numbers, events = numbers + added, events + new
         tape = taped(events, self.model.gravity_start)
         return Segment(*before, sim.state.step - begin.step, placed, tape, follower.path)
+
+    def _most(self, steps: int, room: float) -> int:
+        """How many quiet steps may come next: those of the first two are followed one by one (`_note_start`)."""
+        at_start = self.sim.state.time <= self.follower.begun + 1.5 * self.sim.time_step
+        return 1 if at_start else int(max(1.0, min(MOST_STEPS, steps - self.sim.state.step, room / self._per_step)))
 
     def _made(self, k: int) -> Segment:
         """A segment with its tape, made again from its checkpoint if that was not kept."""
@@ -154,7 +167,7 @@ class Sensitivity:
         follower.placed, follower.slot = segment.placed[0].copy(), segment.placed[1].copy()
         kept = follower.placings, follower.impacts, follower.kinks
         follower.placings, follower.kinks = kept[0][: segment.placed[2]], []
-        made = self._segment(segment.state.step + segment.steps)
+        made = self._segment(segment.state.step + segment.steps, np.inf)
         follower.placings, follower.impacts, follower.kinks = kept
         sim._state = self.state
         return made

@@ -25,12 +25,13 @@ from .contact_map import (
     SHIFT,
     A,
     B,
+    V,
     linear_map,
     slides,
 )
 from .model import RECORD
 from .search import find_contact, put_contact
-from .tape import Event
+from .tape import Event, Tape
 
 OUTS = ENDS + 1  # numbers of two free bodies that an impact changes: each has the record of its time
 CLOSED_FORM = 1e-6  # relative difference from the impulse of the stepper up to which the closed form is that of the law
@@ -43,6 +44,11 @@ class Given(NamedTuple):
     hint: Floats  # (m, 6) normal and point
     normal: Floats  # (m,) impulse
     impulse: Floats  # (m, 3) all of it, on the second actor
+
+    def part(self, first: int, last: int) -> Given:
+        """Some of the contacts."""
+        which = slice(first, last)
+        return Given(self.pair[which], self.hint[which], self.normal[which], self.impulse[which])
 
 
 class Singles(NamedTuple):
@@ -68,6 +74,8 @@ def contact_places(layout, who):
         at, feature = (A, OF_BALL) if side == 0 else (B, OF_OTHER)
         for k in range(BODY):
             moves = dim == 3 or k % 6 in (0, 1, 5)
+            # What neither is free nor follows a motion never has a velocity.
+            moves = moves and (k < V or layout.free[actor] or layout.follows[actor])
             if (k < INVERSE_MASS and moves) or (k >= INVERSE_MASS and layout.free[actor]):
                 inside[n], vector[n], n = at + k, BODY * actor + k, n + 1
         round_ = layout.kind[f] == BALL or layout.kind[f] == HOLLOW
@@ -166,6 +174,34 @@ def one_single(layout, cast, vector, who, time, impulse, timed):
     """The event of the contact `who` at a known time, and whether the law answers by the closed form."""
     out = new_singles(1)
     return _put_event(layout, cast, who, time, vector, impulse, timed, 0, out), out
+
+
+@kernel
+def tape_of(found, last, gravity):
+    """The tape of the first `last` events."""
+    bodies, ins, outs, slopes = 0, 0, 0, 0
+    for i in range(last):
+        bodies, ins, outs = bodies + found.counts[i, 0], ins + found.counts[i, 1], outs + found.counts[i, 2]
+        slopes += found.counts[i, 1] * found.counts[i, 2]
+    tape = Tape(
+        found.time[:last].copy(), np.zeros(last + 1, np.int64), np.empty(bodies, np.int64), np.empty(bodies),
+        np.ones(bodies, np.bool_), np.ones(bodies, np.bool_), np.zeros(last + 1, np.int64), np.empty(ins, np.int64),
+        np.zeros(last + 1, np.int64), np.empty(outs, np.int64), np.zeros(last + 1, np.int64), np.empty(slopes), gravity,
+    )  # fmt: skip
+    for i in range(last):
+        bodies, ins, outs = found.counts[i]
+        at = tape.body_ptr[i], tape.in_ptr[i], tape.out_ptr[i], tape.slope_ptr[i]
+        for k in range(bodies):
+            tape.body[at[0] + k], tape.flight[at[0] + k] = found.bodies[i, k], found.flights[i, k]
+        for k in range(ins):
+            tape.ins[at[1] + k] = found.ins[i, k]
+        for k in range(outs):
+            tape.outs[at[2] + k] = found.outs[i, k]
+        for k in range(ins * outs):
+            tape.slopes[at[3] + k] = found.slopes[i, k]
+        tape.body_ptr[i + 1], tape.in_ptr[i + 1] = at[0] + bodies, at[1] + ins
+        tape.out_ptr[i + 1], tape.slope_ptr[i + 1] = at[2] + outs, at[3] + ins * outs
+    return tape
 
 
 def event_of(found: Singles, i: int) -> Event:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..contact.contact_set import WIDTH, ContactSet
 from ..errors import ProblemError
 from ..problem.assemble import friction_in_world
-from ..solvers.rows import Floats
-from ..stepping.report import STATUSES, StageImpulses, StepReport
+from ..solvers.rows import Floats, Ints
+from ..stepping.report import STATUSES, StageImpulses, StepReport, Stretch
 from .model import Model
 from .single import Given
 
@@ -66,10 +67,31 @@ def _stage(stage: StageImpulses, bodies: int) -> Stage:
 
 
 def _given(stage: StageImpulses, bodies: int) -> Given:
-    """The contacts of a stage with their impulses; boundaries are numbered after the bodies."""
-    found, push = stage.contacts, stage.of_contacts(stage.normal)
+    """The contacts of a stage with their impulses."""
+    found = stage.contacts
+    tangent = None if stage.tangent is None else stage.of_contacts(stage.tangent)
+    return _pushed(found, stage.of_contacts(stage.normal), tangent, bodies)
+
+
+def resting_contacts(made: Stretch, model: Model) -> tuple[Given, Ints]:
+    """The contacts that several steps have held, and where those of each step begin (steps + 1,)."""
+    assert made.resting is not None
+    rest, dim = made.resting.rest, model.dimension
+    found, tangent = ContactSet(rest[:, :WIDTH], dim), np.ascontiguousarray(rest[:, WIDTH + 1 : WIDTH + dim])
+    given = _pushed(found, rest[:, WIDTH], tangent, model.bodies)
+    return given, np.searchsorted(rest[:, -1], np.arange(len(made.states) + 1))
+
+
+def rest_step(given: Given, start: float, end: float) -> Step:
+    """A step whose only stage are contacts that it holds."""
+    m = len(given.normal)
+    return Step(start, end, [Stage(given, False, np.full(m, start), np.full(m, end - start), False)])
+
+
+def _pushed(found: ContactSet, push: Floats, tangent: Floats | None, bodies: int) -> Given:
+    """Contacts with impulses (m,) along normals and (m, t) along tangents; boundaries are numbered after the bodies."""
     m, dim = found.count, found.dimension
-    tangent = np.zeros((m, dim - 1)) if stage.tangent is None else stage.of_contacts(stage.tangent)
+    tangent = np.zeros((m, dim - 1)) if tangent is None else tangent
     friction = friction_in_world(found.normal, tangent)
     hint, impulse = np.zeros((m, 6)), np.zeros((m, 3))
     hint[:, :dim], hint[:, 3 : 3 + dim] = found.normal, found.point
