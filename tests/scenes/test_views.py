@@ -37,7 +37,7 @@ def test_a_scene_of_the_same_name_has_the_plain_view():
 
 @pytest.mark.long
 def test_the_shock_of_a_granular_wave_is_seen_at_its_instant():
-    """Two steps after the jerk the lower half is faster; later the shock has passed, and all grains fly alike."""
+    """A step after the jerk the lower half is faster; later the shock has passed, and all grains fly alike."""
     scene = SCENES["granular_wave"](count=100, side=4.0, settle=1.5)
     at = view_of(scene).at
     run = carom.simulate(scene, duration=1.6, frame_rate=500.0)

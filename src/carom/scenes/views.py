@@ -55,7 +55,7 @@ VIEWS: dict[str, Callable[[Scene], View]] = {
     "cross_packing": lambda s: View(color="depth", camera=_on_bottom(s)),
     "pebbles": lambda s: View(color="group", camera="azimuth=-60,elevation=36,distance=24,target=0:0:-0.1"),
     "repose": lambda s: View(color="depth", camera="azimuth=-70,elevation=18"),
-    "granular_wave": lambda s: View(at=s.parameters["settle"] + 2.0 * s.step, camera="elevation=10", color="speed"),
+    "granular_wave": lambda s: View(at=s.parameters["settle"] + s.step, camera="elevation=10", color="speed"),
     "granular_wave_2d": lambda s: View(color="speed"),
     "hopper": lambda s: View(at=s.parameters["fill"] + 1.0, color="speed"),
     "gun": lambda s: View(at=1.1, color="group"),

@@ -500,12 +500,16 @@ class DriftSafe(Contained):
     def _separated(
         self, before: State, end: State, earlier: ContactSet, impact: Assembly, h: float, report: StepReport
     ) -> State:
-        """The end of the step without the overlap that motion along the tangents of the start has made."""
-        if self.all_round:  # their gaps are convex functions of time
-            return end
+        """The end of the step without the overlap that motion along the tangents of the start has made.
+
+        Gaps of balls are convex functions of time, but impacts at several times of a step may leave them overlapping.
+        """
         scale = self.world.length_scale
         allowed = max(self.tolerance, FINEST_OVERLAP) * scale
-        if report.overlap <= allowed:
+        if self.all_round:
+            if float(earlier.table[:, PREDICTED].min(initial=0.0)) >= -allowed:
+                return end
+        elif report.overlap <= allowed:
             bodies = NO_BODIES if impact.bodies is None else impact.bodies
             moved = farthest(end.velocity, self.arm, self.world.dimension, h, bodies)
             if moved * moved <= 2.0 * allowed * scale:  # of a way of that curvature
