@@ -10,8 +10,8 @@ from tests.solvers import packings, reference
 
 from carom import ImpactProblem
 from carom.solvers.qp.cone import solve_cone
-from carom.solvers.rows import make_rows
-from carom.solvers.thresholds import DENSE_QP_CONTACTS
+from carom.solvers.rows import make_rows, rows_from_csr
+from carom.solvers.thresholds import DENSE_QP_CONTACTS, DENSE_WIDE_QP_CONTACTS
 
 SEEDS = st.integers(0, 2**32 - 1)
 CERTIFIED = 1e-10
@@ -102,6 +102,17 @@ def test_large_islands_against_nonnegative_least_squares(name):
     certified(g, c, y, residual)
     expected = reference.by_nnls(g, x0)
     assert np.abs(g.T @ y - expected).max() <= 1e-8 * np.abs(x0).max()
+
+
+@pytest.mark.parametrize("contacts", [DENSE_QP_CONTACTS + 1, 120, DENSE_WIDE_QP_CONTACTS, DENSE_WIDE_QP_CONTACTS + 1])
+def test_long_rows_against_nonnegative_least_squares(contacts):
+    """Contacts of mechanisms move many bodies; here fewer than there are contacts, so that these are redundant."""
+    rng, bodies = np.random.default_rng(contacts), contacts // 3
+    g, x0 = rng.normal(size=(contacts, bodies)), rng.normal(size=(bodies, 1))
+    every = np.arange(contacts + 1) * bodies, np.tile(np.arange(bodies), contacts), g.reshape(-1, 1)
+    y, residual = solve_cone(rows_from_csr(*every, bodies), g @ x0[:, 0])
+    certified(g, g @ x0[:, 0], y, residual)
+    assert np.abs(g.T @ y - reference.by_nnls(g, x0[:, 0])).max() <= 1e-8 * np.abs(x0).max()
 
 
 @pytest.mark.covering

@@ -19,7 +19,7 @@ from ...kernels import kernel
 from ..islands import islands
 from ..rows import Floats, Ints, Rows, body_count, row_speed
 from ..threads import on_threads, thread_count
-from ..thresholds import DENSE_QP_CONTACTS, RELAXED_QP_CONTACTS, THREADED_QP_CONTACTS
+from ..thresholds import DENSE_QP_CONTACTS, DENSE_WIDE_QP_CONTACTS, RELAXED_QP_CONTACTS, THREADED_QP_CONTACTS
 from .dense import DENSE_VECTORS, inside_solution, solve_dense_in
 from .relax import relaxed_islands
 from .sparse import large_islands
@@ -83,6 +83,8 @@ def solve_chosen(
     cuts[0], cuts[-1] = 0, len(ptr) - 1
     coarse = tolerance > SWEEPS_TOLERANCE * size
     most = RELAXED_QP_CONTACTS if coarse and not conserve else DENSE_QP_CONTACTS
+    if rows.body.shape[1] > 2:  # such rows are not relaxed
+        most = DENSE_WIDE_QP_CONTACTS
     width = np.diff(ptr)
     large, worst = np.flatnonzero(width > most), 0.0
     if len(large) < len(width):
@@ -145,12 +147,11 @@ def moderate_cones(rows, c, tolerance):
 
 @kernel
 def _small(rows, found, first, last, problem, scratch, most):
-    """Solves islands first..last-1 of at most `most` <= DENSE_QP_CONTACTS contacts; returns the largest residual."""
+    """Solves islands first..last-1 of at most `most` contacts; returns the largest residual."""
     worst, ptr = 0.0, found.ptr
-    a = np.empty((DENSE_QP_CONTACTS, DENSE_QP_CONTACTS))
-    given = np.empty((2, DENSE_QP_CONTACTS))
-    work = np.empty((DENSE_QP_CONTACTS + DENSE_VECTORS, DENSE_QP_CONTACTS))
-    index = np.empty((2, DENSE_QP_CONTACTS), np.int64)
+    size = max(most, DENSE_QP_CONTACTS)
+    a, given = np.empty((size, size)), np.empty((2, size))
+    work, index = np.empty((size + DENSE_VECTORS, size)), np.empty((2, size), np.int64)
     for s in _by_size(ptr, first, last, most):
         k = ptr[s + 1] - ptr[s]
         if k == 1:
