@@ -89,7 +89,7 @@ class Substepped(DriftSafe):
         report.overlap = report.deepest = max(report.overlap, overlap)
         report.near = found
         last = end
-        if passing:  # the normals of the start do not hold for the rest of the step
+        if passing and self.exact:  # the normals of the start do not hold for the rest of the step
             ahead = Ahead(start, end, h, slow, searched, found, self.assemble(start, found, h, report), overlap)
             last = self.hold_resting(self.resolve_impacts(ahead, report), report)
             report.deepest = np.inf
@@ -99,6 +99,10 @@ class Substepped(DriftSafe):
             report.clock.lap("assemble")
             ahead = Ahead(start, end, h, slow, searched, found, None, overlap)
             ahead = self._impacts(ahead, records, restitution, speeds, report)
+            if passing:  # as above: these contacts are left to the law
+                known = found.count - passing
+                records = Records(*(part[:known] for part in records))
+                ahead = ahead._replace(found=ContactSet(found.table[:known], found.dimension))
             last = self._relaxed(ahead, records, report)
         self._note_unseen((start, end, last), searched, report)
         return last
@@ -114,10 +118,8 @@ class Substepped(DriftSafe):
     def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
         return self._closing(start, end, searched, report)[:2]
 
-    def _closing(
-        self, start: State, end: State, searched: Floats, report: StepReport
-    ) -> tuple[ContactSet, float, bool]:
-        """As for every drift-safe step; and whether bodies pass through each other, or graze."""
+    def _closing(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float, int]:
+        """As for every drift-safe step; and the number of contacts, the last ones, of pairs that pass or graze."""
         found, passing = self.detector.closing(start, end, searched)
         report.clock.lap("detect")
         count, overlap = keep_near(found.table, searched, self.margin)
