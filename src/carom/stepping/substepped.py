@@ -225,7 +225,7 @@ class Substepped(DriftSafe):
         else:
             relaxed_motion_3d(world.masses, self.scratch.bodies, ahead.h, begin, out)
         chosen = np.flatnonzero(records.total[:, 0])
-        report.note_rest(found, chosen, records.total, 0.0, start.time, ahead.h)
+        report.note_rest(found, chosen, records.total, 0.0, start.time, ahead.h, keys)
         report.warm_start = kept(found, keys, Held(chosen, self.none, records.impulse, self.none, 0.0, 0, 0.0))
         report.clock.lap("rest")
         return State(end.time, end.step, *out)

@@ -124,9 +124,12 @@ class Ledger:
             room = max(self.allowed(int(part[0, EMITTED])) - self.listed, 0)
             if room < len(part):
                 summed = part[:, rows_of.KIND] < rows_of.SUMMED_KINDS  # appearances and removals are always listed
-                room = max(room - int((~summed).sum()), 0)
-                if room < summed.sum():
-                    part = np.concatenate([part[~summed], self._strongest(part[summed], room)])
+                if summed.all():
+                    part = self._strongest(part, room)
+                else:
+                    room = max(room - int((~summed).sum()), 0)
+                    if room < summed.sum():
+                        part = np.concatenate([part[~summed], self._strongest(part[summed], room)])
             self.listed += len(part)
             parts.append(part)
         return np.concatenate(parts)
