@@ -460,6 +460,16 @@ def _put_period(key, row, number, counts, dim, out):
 
 
 @kernel
+def squares(rows):
+    """The squares (m,) of the impulses of rows."""
+    out = np.empty(len(rows))
+    for i in range(len(rows)):
+        x, y, z = rows[i, IMPULSE], rows[i, IMPULSE + 1], rows[i, IMPULSE + 2]
+        out[i] = x * x + y * y + z * z
+    return out
+
+
+@kernel
 def strongest(rows, size, least, room, momentum):
     """The numbers of the `room` strongest rows, and what the others sum to: counts by kind, energy, largest size.
 
