@@ -101,7 +101,8 @@ class Substepped(DriftSafe):
             ahead = self._impacts(ahead, records, restitution, speeds, report)
             if passing:  # as above: these contacts are left to the law
                 known = found.count - passing
-                records = Records(*(part[:known] for part in records))
+                body, data, impulse, total = records
+                records = Records(body[:known], data[:known], impulse[:known], total[:known])
                 ahead = ahead._replace(found=ContactSet(found.table[:known], found.dimension))
             last = self._relaxed(ahead, records, report)
         self._note_unseen((start, end, last), searched, report)
