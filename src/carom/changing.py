@@ -354,7 +354,7 @@ class ChangingEngine:
         report, resting = made.report, made.resting
         tables = {id(stage.found): stage.found for stage in report.stages}  # stages share tables
         named = {key: found.renumbered(self.bodies) for key, found in tables.items()}
-        report.stages = [stage._replace(found=named[id(stage.found)]) for stage in report.stages]
+        report.stages = [stage._replace(found=named[id(stage.found)], keys=None) for stage in report.stages]
         report.corrections = [(time, self._spread(change)) for time, change in report.corrections]
         if resting is not None:
             slowed = resting.slowed.copy()

@@ -443,7 +443,7 @@ class _Loop:
             self.log.sweep(self.state.step, everything=True)
         if self.state.step % REST_SWEEP == 0:
             self.ledger.held = self.log.used
-        if self.log.rows:
+        if self.log.filled:
             self.recorder.events(self.ledger.taken(self.log.taken()))
 
     def _memory(self) -> dict[str, np.ndarray]:

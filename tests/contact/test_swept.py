@@ -273,12 +273,13 @@ def test_sets_are_joined():
     groups = [(Sphere(0.01), (-1.0, 0, 0), (500.0, 0, 0)), (Sphere(0.01), (1.0, 0, 0), (-500.0, 0, 0))]
     world, before, after = world_of(groups)
     one = contact_of(0, -1)
-    both = with_swept(*candidates(world, before, after), before, after, one)
+    both, number = with_swept(*candidates(world, before, after), before, after, one)
+    assert number == 1
     assert both.count == 2 and both.second.tolist() == [-1, 1]
     np.testing.assert_array_equal(both.offset[0], 0.0)
     assert both.predicted[1] < 0.0
     world, before, after = world_of([(Sphere(0.01), (0.0, 0, 0), 0.0)])
-    assert with_swept(*candidates(world, before, after), before, after, one) is one
+    assert with_swept(*candidates(world, before, after), before, after, one)[0] is one
 
 
 def test_a_swept_sphere_meets_a_compound_of_spheres_along_a_unit_normal():

@@ -74,6 +74,41 @@ def test_balls_that_graze_leave_along_the_closed_form(dimension, stepper, step):
         np.testing.assert_allclose(after[1] - after[0], expected, atol=1e-13 * speed)
 
 
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_graze_leaves_the_rest_of_a_large_world_to_the_sub_steps(dimension):
+    """100 balls fall onto a floor, and two meet far above with 4 radii per step, as in the test before.
+
+    The law is applied once per step to what impacts: if the graze alone made the whole step one of `drift_safe`, it
+    would be applied until nothing impacts, to hundreds of contacts.
+    """
+    rng, radius, speed, e, step, count = np.random.default_rng(5), 0.1, 8.0, 0.8, 0.05, 100
+    shape = Disc(radius) if dimension == 2 else Sphere(radius)
+    pile, across = np.zeros((count, dimension)), 10 if dimension == 2 else 4
+    k = np.arange(count)
+    pile[:, 0] = 0.21 * (k % across) + rng.uniform(-1e-3, 1e-3, count)
+    if dimension == 3:
+        pile[:, 1] = 0.21 * (k // 4 % 4)
+    pile[:, -1] = 0.11 + 0.21 * (k // across ** (dimension - 1))
+    pair, velocity, gravity = np.zeros((2, dimension)), np.zeros((2, dimension)), np.zeros(dimension)
+    pair[:, -1], pair[0, 0], pair[1, 0], gravity[-1] = 50.0, -1.01, 1.0, -G
+    pair[1, -1] += 1.9 * radius
+    velocity[:, 0] = 0.5 * speed, -0.5 * speed
+    bodies = [Bodies(shape, pair, velocity, mass=1.0), Bodies(shape, pile, mass=1.0)]
+    floor = Plane(normal=np.eye(dimension)[-1])
+    scene = Scene("pile", bodies, [floor], materials={"default": Material(e)}, gravity=gravity, step=step)
+    engine, state = engine_of(scene, stepper="substepped")
+    rounds = []
+    for _ in range(10):
+        state, report = engine.step(state)
+        rounds.append(report.rounds / report.substeps)
+    normal = np.zeros(dimension)
+    normal[0], normal[-1] = np.sqrt(1.0 - 0.95**2), 0.95
+    relative = velocity[1] - velocity[0]
+    expected = relative - (1.0 + e) * (relative @ normal) * normal
+    np.testing.assert_allclose((state.velocity[1] - state.velocity[0])[:dimension], expected, atol=1e-13 * speed)
+    assert max(rounds) == 1.0
+
+
 @pytest.mark.parametrize("stepper", ["drift_safe", "substepped", "time_of_impact"])
 @pytest.mark.parametrize("post", [0.0, 0.1])
 def test_a_fast_ball_does_not_pass_a_post(stepper, post):

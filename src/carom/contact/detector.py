@@ -76,22 +76,21 @@ class Detector:
             return self.at_ends(before, after, margin)
         return self.closing(before, after, margin)[0]
 
-    def closing(self, before: State, after: State, margin: float | Floats) -> tuple[ContactSet, bool]:
+    def closing(self, before: State, after: State, margin: float | Floats) -> tuple[ContactSet, int]:
         """The contacts of `find`, in 2D also those of fast discs that overlap within the step but not at its end.
 
-        The second value tells whether some pair passes through each other, or grazes, and is apart at both ends.
+        The second value is the number of contacts, the last ones, of pairs that are apart at both ends: they pass
+        through each other, or graze.
         """
         moved = relative_displacements(self.pairs, before, after)
         if not moves_far(self.pairs, moved):
-            return self.at_ends(before, after, margin), False
+            return self.at_ends(before, after, margin), 0
         from .swept import with_passing_balls, with_swept  # late: few steps need these kernels
 
         ends = self.at_ends(before, after, margin, moved.center)
         if self.world.dimension == 3:
-            found = with_swept(self.pairs, moved, before, after, ends)
-        else:
-            found = with_passing_balls(self.pairs, before, after, ends)
-        return found, found is not ends
+            return with_swept(self.pairs, moved, before, after, ends)
+        return with_passing_balls(self.pairs, before, after, ends)
 
     def along(self, before: State, after: State, margin: float | Floats) -> ContactSet:
         """The contacts of all pairs that overlap at any time between two states, and those of `at_ends`.

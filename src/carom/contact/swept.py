@@ -78,14 +78,17 @@ class Crossings(NamedTuple):
     drift: Floats  # (m, 3) velocity of the image of the second body relative to that body
 
 
-def with_swept(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> ContactSet:
+def with_swept(
+    pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet
+) -> tuple[ContactSet, int]:
     """The contacts `found` of a step, and those of the bodies that would pass through each other.
 
+    The latter come last; the second value is their number.
     `pairs` are candidates that include all whose bounding spheres meet within the step, `moved` their displacements.
     """
     crossings = swept_pairs(pairs, moved, before, after, found)
     if crossings is None:
-        return found
+        return found, 0
     return _instead(found, contacts_at_touch(pairs.world, before, crossings), pairs.world.count)
 
 
@@ -95,21 +98,24 @@ def with_all_swept(pairs: Pairs, moved: Displacements, before: State, after: Sta
     Balls are tested in closed form, however little they move. Their contacts have the geometry of the start; the
     predicted gap is that of the nearest approach. Other pairs are tested as described above, if they move far.
     """
-    world, found = pairs.world, with_passing_balls(pairs, before, after, found)
+    world, (found, _) = pairs.world, with_passing_balls(pairs, before, after, found)
     if world.dimension == 3:
-        return with_swept(pairs, moved, before, after, found) if moves_far(pairs, moved) else found
+        return with_swept(pairs, moved, before, after, found)[0] if moves_far(pairs, moved) else found
     if not world.shapes.round.all() and moves_far(pairs, moved):
         found = found.joined(_passing_polygons(pairs, moved, before, after, found))
     return found
 
 
-def with_passing_balls(pairs: Pairs, before: State, after: State, found: ContactSet) -> ContactSet:
-    """The contacts `found` of a step, and those of balls that overlap within it but not at its end; also in 2D."""
+def with_passing_balls(pairs: Pairs, before: State, after: State, found: ContactSet) -> tuple[ContactSet, int]:
+    """The contacts `found` of a step, and those of balls that overlap within it but not at its end; also in 2D.
+
+    The latter come last; the second value is their number.
+    """
     world = pairs.world
     sides = sides_in_step(world.periodic, before.time, after.time)
     shapes, places = world.shapes, (before.position, after.position)
     balls = _passing_balls(_not_closing(pairs, found), sides, *places, shapes.round, shapes.radius)
-    return _instead(found, ContactSet(balls, world.dimension), world.count) if len(balls) else found
+    return _instead(found, ContactSet(balls, world.dimension), world.count) if len(balls) else (found, 0)
 
 
 def _not_closing(pairs: Pairs, found: ContactSet) -> Ints:
@@ -122,13 +128,14 @@ def _not_closing(pairs: Pairs, found: ContactSet) -> Ints:
     return table[_unknown(table, found.first[closing], found.second[closing], pairs.world.count)]
 
 
-def _instead(found: ContactSet, new: ContactSet, count: int) -> ContactSet:
-    """The contacts `new` in place of those of the same pairs of `count` bodies, and all others that were found."""
+def _instead(found: ContactSet, new: ContactSet, count: int) -> tuple[ContactSet, int]:
+    """The contacts `new` in place of those of the same pairs of `count` bodies, after all others that were found; and
+    their number."""
     stay, between = np.ones(found.count, np.bool_), found.second >= 0
     stay[between] = _unknown(
         np.stack([found.first[between], found.second[between]], axis=1), new.first, new.second, count
     )
-    return (found if stay.all() else found.take(stay)).joined(new)
+    return (found if stay.all() else found.take(stay)).joined(new), new.count
 
 
 @kernel

@@ -123,7 +123,7 @@ class Book(NamedTuple):
 
 
 class EventLog:
-    """Collects the events of a run. `rows` are those that have ended and were not taken yet."""
+    """Collects the events of a run. The first `filled` of `rows` are those that have ended and were not taken yet."""
 
     def __init__(self, world: World, step: float) -> None:
         walls = len(world.boundaries.kind)
@@ -131,7 +131,9 @@ class EventLog:
         self.mass = world.mass
         self.used = 0
         self.book = _book(64)
-        self.rows: list[Floats] = []
+        # Keys of the contacts of the last stage of rest, in their order, and positions in the book; room for the next.
+        self.trails, self.known = [np.empty((64, 2), np.int64) for _ in range(2)], 0
+        self.rows, self.filled = np.empty((64, COLUMNS)), 0
 
     # ---- steps
 
@@ -139,7 +141,7 @@ class EventLog:
         """Adds the events of one or more steps."""
         number = stretch.states[-1].step
         if stretch.changes is not None and len(stretch.changes):
-            self.rows.append(stretch.changes)
+            self._append(stretch.changes)
         if stretch.resting is not None:
             self._add_quiet(stretch.resting, stretch.states[0].step)
         elif isinstance(stretch.report, StepReport):
@@ -151,9 +153,9 @@ class EventLog:
             self.sweep(number)
 
     def _add_step(self, report: StepReport, number: int) -> None:
-        impacts = impact_rows(report, number)
-        if len(impacts):
-            self.rows.append(impacts)
+        impulses = _impact_impulses(report)
+        self._make_place(sum(len(impulse) for _, impulse in impulses))
+        self.filled = _put_stages(impulses, number, report.dimension, self.rows, self.filled)
         for stage in report.stages:
             if stage.duration is not None:
                 self._add_rest(stage, number)
@@ -167,7 +169,7 @@ class EventLog:
             keys, steps = np.empty(k, np.int64), log.rest[:, WIDTH + 3] + first
             table, impulse = log.rest[:, :WIDTH].copy(), log.rest[:, WIDTH : WIDTH + 3].copy()
             put_keys(table, *self.counts, keys)
-            self._accumulate(keys, table, NO_CHOICE, impulse, (steps - 1.0) * self.h, np.full(1, self.h), steps)
+            self._accumulate((keys, table, NO_CHOICE, impulse), (steps - 1.0) * self.h, np.full(1, self.h), steps)
         for entry in log.slowed:
             change = np.zeros((len(self.mass), self.dimension))
             number = first + int(entry[0])
@@ -177,10 +179,13 @@ class EventLog:
     def _add_rest(self, stage: StageImpulses, number: int) -> None:
         table, impulse = stage.found.table, stage.all_rows()
         if len(impulse):
-            keys = np.empty(len(table), np.int64)
-            put_keys(table, *self.counts, keys)
-            chosen = NO_CHOICE if stage.chosen is None else stage.chosen
-            self._accumulate(keys, table, chosen, impulse, stage.time, stage.duration, np.full(1, float(number)))
+            keys = stage.keys
+            if keys is None:
+                keys = np.empty(len(table), np.int64)
+                put_keys(table, *self.counts, keys)
+            contacts = (keys, table, NO_CHOICE if stage.chosen is None else stage.chosen, impulse)
+            self.known = self._accumulate(contacts, stage.time, stage.duration, np.full(1, float(number)))
+            self.trails.reverse()
 
     def _add_slowed(self, change: Floats, number: int, time: float, duration: float) -> None:
         """Adds corrections: changes (n, D) of the momenta of bodies."""
@@ -189,21 +194,38 @@ class EventLog:
         size = np.linalg.norm(change[bodies], axis=1)
         table[:, NORMAL : NORMAL + self.dimension] = -change[bodies] / size[:, None]
         impulse[:, 0] = size
-        self._accumulate(-1 - bodies, table, NO_CHOICE, impulse, time, duration, np.full(1, float(number)))
+        self._accumulate((-1 - bodies, table, NO_CHOICE, impulse), time, duration, np.full(1, float(number)))
 
-    def _accumulate(
-        self, keys: Ints, table: Floats, chosen: Ints, impulse: Floats, time: Any, duration: Any, step: Floats
-    ) -> None:
-        """Adds the impulses (k, 3) of contacts; times, durations and steps are one for all, or (k,)."""
-        self._make_room(len(impulse))
+    def _accumulate(self, contacts: tuple[Ints, Floats, Ints, Floats], time: Any, duration: Any, step: Floats) -> int:
+        """Adds the impulses of contacts, as `accumulate` gets them; returns the number of entries of the new trail.
+
+        Times, durations and steps are one for all, or (k,).
+        """
+        count = len(contacts[3])
+        self._make_room(count)
+        self._make_place(count)
         when = (np.atleast_1d(np.asarray(time, np.float64)), np.atleast_1d(np.asarray(duration, np.float64)), step)
-        room = np.empty((len(impulse), COLUMNS))
-        contacts = (keys, table, chosen, impulse)
-        self.used, ended = accumulate(self.book, self.used, contacts, when, self.dimension, self.counts, room)
-        if len(ended):
-            self.rows.append(ended)
+        about, trail = (self.dimension, self.counts), (*self.trails, self.known)
+        self.used, self.filled, known = accumulate(
+            self.book, self.used, contacts, when, about, trail, self.rows, self.filled
+        )
+        return int(known)
+
+    def _append(self, rows: Floats) -> None:
+        self._make_place(len(rows))
+        self.rows[self.filled : self.filled + len(rows)] = rows
+        self.filled += len(rows)
+
+    def _make_place(self, count: int) -> None:
+        """Makes place for `count` more rows."""
+        if self.filled + count > len(self.rows):
+            old, self.rows = self.rows, np.empty((2 * (self.filled + count), COLUMNS))
+            self.rows[: self.filled] = old[: self.filled]
 
     def _make_room(self, count: int) -> None:
+        """Makes room for `count` more periods of rest, and for as many contacts of a stage."""
+        if count > len(self.trails[1]):
+            self.trails[1] = np.empty((2 * count, 2), np.int64)
         if self.used + count > len(self.book.key):
             size = 64
             while size < 2 * (self.used + count):
@@ -219,13 +241,13 @@ class EventLog:
         last = float(number + 1 if everything else number - REST_PAUSE)
         if self.used:
             self.used, ended = swept(self.book, self.used, last, number, self.counts, self.dimension)
-            if len(ended):
-                self.rows.append(ended)
+            self._append(ended)
+            self.known = 0  # positions have changed
 
     def taken(self) -> Floats:
-        """The rows of the events that have ended, which are then no longer here."""
-        rows, self.rows = self.rows, []
-        return rows[0] if len(rows) == 1 else np.concatenate([NO_ROWS, *rows])
+        """The rows of the events that have ended, which are then no longer here: valid until more are added."""
+        rows, self.filled = self.rows[: self.filled], 0
+        return rows
 
     # ---- checkpoints
 
@@ -236,7 +258,7 @@ class EventLog:
     def remember(self, memory: dict[str, np.ndarray]) -> None:
         """Restores the open periods of a checkpoint."""
         key, sums = memory["events_key"], memory["events_sums"]
-        self.used = 0
+        self.used = self.known = 0
         self._make_room(len(key))
         self.used = len(key)
         self.book.key[: self.used], self.book.sums[: self.used] = key, sums
@@ -267,16 +289,27 @@ def change_rows(world: World, state: State, bodies: Ints, kind: int) -> Floats:
 
 def impact_rows(report: StepReport, number: int) -> Floats:
     """The rows of the impacts of step `number`."""
-    stages = [stage for stage in report.stages if stage.duration is None]
-    impulses = [stage.all_rows() for stage in stages]
-    out, used = np.empty((sum(map(len, impulses)), COLUMNS)), 0
-    for stage, impulse in zip(stages, impulses):
+    impulses = _impact_impulses(report)
+    out = np.empty((sum(len(impulse) for _, impulse in impulses), COLUMNS))
+    return out[: _put_stages(impulses, number, report.dimension, out, 0)]
+
+
+def _impact_impulses(report: StepReport) -> list[tuple[StageImpulses, Floats]]:
+    """The stages of impacts, and their impulses (k, 3)."""
+    return [(stage, stage.all_rows()) for stage in report.stages if stage.duration is None]
+
+
+def _put_stages(
+    impulses: list[tuple[StageImpulses, Floats]], number: int, dimension: int, out: Floats, used: int
+) -> int:
+    """Writes the rows of the impacts of step `number` from row `used` on; returns the next row."""
+    for stage, impulse in impulses:
         chosen = NO_CHOICE if stage.chosen is None else stage.chosen
         speeds = np.zeros((3, len(impulse))) if stage.speeds is None else stage.speeds
         time = np.atleast_1d(np.asarray(stage.time, np.float64))
         contacts, about = (stage.found.table, chosen, impulse, speeds, time), (number, stage.status)
-        used = put_impacts(contacts, about, report.dimension, out, used)
-    return out[:used]
+        used = put_impacts(contacts, about, dimension, out, used)
+    return int(used)
 
 
 def step_events(report: StepReport, number: int) -> NDArray[Any]:
@@ -344,34 +377,47 @@ def put_impacts(contacts, about, dim, out, used):
     return used
 
 
-@kernel
-def accumulate(book, used, contacts, when, dim, counts, out):
-    """Adds the impulses of contacts at rest to the open periods. Returns the number of these, and the rows of periods
-    that had ended.
+@lean
+def accumulate(book, used, contacts, when, about, trail, out, ended):
+    """Adds the impulses of contacts at rest to the open periods. Writes the rows of periods that had ended from row
+    `ended` on. Returns the number of open periods, the next row, and the number of entries of the new trail.
 
     `contacts` are keys (m,), a table, the contacts `chosen` (k,) of it (empty for all) and impulses (k, 3); `when` are
-    times, durations and numbers of the steps, (k,) or (1,). Contacts come in much the same order in each step, so the
-    period after the last one found is tried first.
+    times, durations and numbers of the steps, (k,) or (1,). `about` are the dimension and the counts of `put_keys`.
+    `trail` are keys and positions of the contacts of the stage before in their order, room for the new ones, and the
+    number of the former. Contacts come in much the same order in each step, mostly that of their keys: the trail is
+    followed, and only contacts that it does not have are looked up in the hash table.
     """
-    (keys, table, chosen, impulse), (times, durations, step), guess, ended = contacts, when, 0, 0
-    key, sums, slots = book
+    (keys, table, chosen, impulse), (times, durations, step), (dim, counts) = contacts, when, about
+    (key, sums, slots), (last, now, known), at, new, before = book, trail, 0, 0, 0
     for n in range(len(impulse)):
         i, push = chosen[n] if len(chosen) else n, impulse[n, 0]
         if push == 0.0 and impulse[n, 1] == 0.0 and impulse[n, 2] == 0.0:
             continue
         number, time = step[n] if len(step) > 1 else step[0], times[n] if len(times) > 1 else times[0]
-        j = guess
-        if j >= used or key[j] != keys[i]:
-            at = _slot(slots, key, keys[i])
-            j = slots[at]
+        own = keys[i]
+        if new > 0 and own < before:  # an ascending part of the list of contacts has ended: so must that of the trail
+            while 0 < at < known and last[at, 0] > last[at - 1, 0]:
+                at += 1
+        while at + 1 < known and last[at, 0] < own and last[at + 1, 0] > last[at, 0]:
+            at += 1
+        before = own
+        if at < known and last[at, 0] == own:
+            j = last[at, 1]
+            at += 1
+        else:
+            slot = _slot(slots, key, own)
+            j = slots[slot]
             if j < 0:
-                j = slots[at] = used
-                key[j] = keys[i]
+                j = slots[slot] = used
+                key[j] = own
                 used += 1
                 _open(sums[j], table, i, time)
+        now[new, 0], now[new, 1] = own, j
+        new += 1
         row = sums[j]
         if number - row[LAST] > REST_PAUSE and row[HELD] > 0.0:
-            _put_period(keys[i], row, float(number), counts, dim, out[ended])
+            _put_period(own, row, float(number), counts, dim, out[ended])
             ended += 1
             _open(row, table, i, time)
         rub = _friction(table, i, impulse[n], dim)
@@ -380,8 +426,7 @@ def accumulate(book, used, contacts, when, dim, counts, out):
         for c in range(3):
             row[PUSH + c] += push * table[i, NORMAL + c]
             row[RUB + c] += rub[c]
-        guess = j + 1
-    return used, out[:ended]
+    return used, ended, new
 
 
 @lean
@@ -412,6 +457,16 @@ def _put_period(key, row, number, counts, dim, out):
         size += row[PUSH + c] ** 2
     for c in range(3):
         out[DIRECTION + c] = row[PUSH + c] / np.sqrt(size) if size > 0.0 else 0.0
+
+
+@kernel
+def squares(rows):
+    """The squares (m,) of the impulses of rows."""
+    out = np.empty(len(rows))
+    for i in range(len(rows)):
+        x, y, z = rows[i, IMPULSE], rows[i, IMPULSE + 1], rows[i, IMPULSE + 2]
+        out[i] = x * x + y * y + z * z
+    return out
 
 
 @kernel

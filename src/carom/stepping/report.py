@@ -87,6 +87,7 @@ class StageImpulses(NamedTuple):
     speeds: Floats | None = None  # (3, k) normal speeds before and after an impact, and the energy lost
     status: int = 0  # of the law; index into STATUSES
     in_sequence: bool = False  # whether each contact is an impact by itself, one after the other
+    keys: Ints | None = None  # (m,) of the contacts found (`resting.put_keys`), if they are known
 
     @property
     def contacts(self) -> ContactSet:
@@ -240,13 +241,22 @@ class StepReport:
             self.status = STATUSES.index(worse(STATUSES[self.status], status))
 
     def note_rest(
-        self, found: ContactSet, chosen: Ints, impulse: Floats, residual: float, time: float, duration: float
+        self,
+        found: ContactSet,
+        chosen: Ints,
+        impulse: Floats,
+        residual: float,
+        time: float,
+        duration: float,
+        keys: Ints | None = None,
     ) -> None:
         """Records the answer of a resting solve: impulses (m, r), the residual, a speed, and the time of holding."""
+        if len(impulse) > len(chosen):
+            impulse = impulse.take(chosen, axis=0)
         self.resting += len(chosen)
         self.note_residual(residual)
         tangent = impulse[:, 1 : self.dimension] if impulse.shape[1] > 1 else None
-        self.stages.append(StageImpulses(found, chosen, impulse[:, 0], tangent, time, duration))
+        self.stages.append(StageImpulses(found, chosen, impulse[:, 0], tangent, time, duration, keys=keys))
 
     def note_correction(self, world: World, before: State, after: State) -> None:
         """Records what a removal of overlap has taken from the momenta of bodies."""

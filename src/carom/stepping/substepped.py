@@ -89,7 +89,7 @@ class Substepped(DriftSafe):
         report.overlap = report.deepest = max(report.overlap, overlap)
         report.near = found
         last = end
-        if passing:  # the normals of the start do not hold for the rest of the step
+        if passing and self.exact:  # the normals of the start do not hold for the rest of the step
             ahead = Ahead(start, end, h, slow, searched, found, self.assemble(start, found, h, report), overlap)
             last = self.hold_resting(self.resolve_impacts(ahead, report), report)
             report.deepest = np.inf
@@ -99,6 +99,11 @@ class Substepped(DriftSafe):
             report.clock.lap("assemble")
             ahead = Ahead(start, end, h, slow, searched, found, None, overlap)
             ahead = self._impacts(ahead, records, restitution, speeds, report)
+            if passing:  # as above: these contacts are left to the law
+                known = found.count - passing
+                body, data, impulse, total = records
+                records = Records(body[:known], data[:known], impulse[:known], total[:known])
+                ahead = ahead._replace(found=ContactSet(found.table[:known], found.dimension))
             last = self._relaxed(ahead, records, report)
         self._note_unseen((start, end, last), searched, report)
         return last
@@ -114,10 +119,8 @@ class Substepped(DriftSafe):
     def _near(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float]:
         return self._closing(start, end, searched, report)[:2]
 
-    def _closing(
-        self, start: State, end: State, searched: Floats, report: StepReport
-    ) -> tuple[ContactSet, float, bool]:
-        """As for every drift-safe step; and whether bodies pass through each other, or graze."""
+    def _closing(self, start: State, end: State, searched: Floats, report: StepReport) -> tuple[ContactSet, float, int]:
+        """As for every drift-safe step; and the number of contacts, the last ones, of pairs that pass or graze."""
         found, passing = self.detector.closing(start, end, searched)
         report.clock.lap("detect")
         count, overlap = keep_near(found.table, searched, self.margin)
@@ -223,7 +226,7 @@ class Substepped(DriftSafe):
         else:
             relaxed_motion_3d(world.masses, self.scratch.bodies, ahead.h, begin, out)
         chosen = np.flatnonzero(records.total[:, 0])
-        report.note_rest(found, chosen, records.total, 0.0, start.time, ahead.h)
+        report.note_rest(found, chosen, records.total, 0.0, start.time, ahead.h, keys)
         report.warm_start = kept(found, keys, Held(chosen, self.none, records.impulse, self.none, 0.0, 0, 0.0))
         report.clock.lap("rest")
         return State(end.time, end.step, *out)

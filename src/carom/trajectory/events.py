@@ -119,21 +119,23 @@ class Ledger:
             self.listed += len(rows)
             return rows
         parts = []
-        bounds = np.flatnonzero(np.diff(rows[:, EMITTED])) + 1
-        for part in np.split(rows, bounds):
+        for part in _by_step(rows):
             room = max(self.allowed(int(part[0, EMITTED])) - self.listed, 0)
             if room < len(part):
                 summed = part[:, rows_of.KIND] < rows_of.SUMMED_KINDS  # appearances and removals are always listed
-                room = max(room - int((~summed).sum()), 0)
-                if room < summed.sum():
-                    part = np.concatenate([part[~summed], self._strongest(part[summed], room)])
+                if summed.all():
+                    part = self._strongest(part, room)
+                else:
+                    room = max(room - int((~summed).sum()), 0)
+                    if room < summed.sum():
+                        part = np.concatenate([part[~summed], self._strongest(part[summed], room)])
             self.listed += len(part)
             parts.append(part)
-        return np.concatenate(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _strongest(self, rows: Floats, room: int) -> Floats:
         """The `room` strongest rows; the others are summed."""
-        size, old = (rows[:, IMPULSE : IMPULSE + 3] ** 2).sum(axis=1), self.unlisted
+        size, old = rows_of.squares(rows), self.unlisted
         least = np.partition(size, len(size) - room)[len(size) - room] if room else np.inf
         kept, counts, energy, largest = rows_of.strongest(rows, size, float(least), room, old.momentum)
         sums = (old.counts + counts, old.energy + energy, max(old.largest, largest))
@@ -151,6 +153,13 @@ class Ledger:
     def remember(self, memory: dict[str, NDArray[Any]]) -> None:
         self.listed, self.unlisted = listed_count(memory), unlisted_of(memory, *self.unlisted.momentum.shape)
         self.first, self.held = (int(value) for value in _counter(memory)[4:])
+
+
+def _by_step(rows: Floats) -> list[Floats]:
+    """The rows of each step in which some were noticed."""
+    if rows[0, EMITTED] == rows[-1, EMITTED]:
+        return [rows]
+    return np.split(rows, np.flatnonzero(np.diff(rows[:, EMITTED])) + 1)
 
 
 def listed_count(memory: dict[str, NDArray[Any]]) -> int:
