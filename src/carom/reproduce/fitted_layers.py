@@ -2,8 +2,10 @@
 
 Periodic sides admit only patterns whose period divides the container. Each container here holds whole periods of the
 pattern that is expected: wavelengths of 22 (hexagons), 20 (stripes) and 40 diameters (squares) were measured in a
-container of 100 x 100 diameters, where the lattice has defects that move. Hexagons of wavelength W repeat after W along
-x and 2 W / sqrt(3) along y; squares fit with their diagonal along x, sqrt(2) W.
+container of 100 x 100 diameters, where the lattice has defects that move. Hexagons of wavelength W repeat after 2 W
+along x and 2 W / sqrt(3) along y. The container of stripes is 3 / 2 wavelengths long, so that squares of 20 do not fit
+into it; in 40 x 40 diameters they won. That of squares is one wavelength wide: in 50 x 50 and 57 x 57 diameters cells
+merged and split for 20 to 40 periods.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from ..trajectory import Trajectory
 from .evidence import SMITH_FRICTION, ZHANG_FRICTION, Case, Evidence, Row
 from .layers import DIAMETER, FRAMES
 
-CONTAINERS = {"hexagons": (44, 51), "stripes": (40, 40), "squares": (57, 57)}  # width and length in diameters
+CONTAINERS = {"hexagons": (44, 51), "stripes": (40, 30), "squares": (40, 40)}  # width and length in diameters
 LAYERS = tuple((name, law) for name in CONTAINERS for law in ("gr", "qce"))
-PERIODS = {"hexagons": 40.0, "stripes": 35.0, "squares": 40.0}  # lattices find their order after 25 to 35
+PERIODS = {"hexagons": 45.0, "stripes": 30.0, "squares": 35.0}  # order begins at 30 (hexagons), 15 and 10
 JUDGED = 10.0  # plate periods at the end of a run whose frames are classified
 ENOUGH = 0.8  # share of these frames that must show the pattern
 FRICTION = {"gr": SMITH_FRICTION, "qce": ZHANG_FRICTION}
@@ -59,6 +61,13 @@ class Judged:
     def clearest(self) -> int:
         """The frame with the largest contrast."""
         return int(np.argmax([p.contrast for p in self.seen]))
+
+    @property
+    def wavelength(self) -> float:
+        """In diameters, of the clearest map beside its periodic images: wavelengths up to the container count."""
+        sides = tuple((low, low + TILES * (high - low)) for low, high in _floor(self.run))
+        heights = DIAMETER * np.tile(self.maps[self.clearest], (TILES, TILES))
+        return pattern(heights, (sides[0], sides[1]), FLAT * DIAMETER).wavelength / DIAMETER
 
     @property
     def kinds(self) -> Counter[str]:
@@ -133,7 +142,7 @@ def _rows(name: str, law: str, layer: Judged) -> list[Row]:
             None if early else layer.share >= ENOUGH, text),
         Row(f"{point}: clearest map", name, best.kind, "", None if early else best.kind == name,
             f"orders of stripes, squares, hexagons {', '.join(f'{order:.2f}' for order in best.order)}"),
-        Row(f"{point}: wavelength", None, best.wavelength / DIAMETER, "diameters",
+        Row(f"{point}: wavelength", None, layer.wavelength, "diameters",
             remark=f"container {layer.sides[0]} x {layer.sides[1]}, {layer.run.count:,} spheres"),
     ]  # fmt: skip
 
