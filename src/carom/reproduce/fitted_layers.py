@@ -30,9 +30,13 @@ from ..trajectory import Trajectory
 from .evidence import SMITH_FRICTION, ZHANG_FRICTION, Case, Evidence, Row
 from .layers import DIAMETER, FRAMES
 
-CONTAINERS = {"hexagons": (44, 51), "stripes": (40, 30), "squares": (40, 40)}  # width and length in diameters
-LAYERS = tuple((name, law) for name in CONTAINERS for law in ("gr", "qce"))
-PERIODS = {"hexagons": 45.0, "stripes": 30.0, "squares": 35.0}  # order begins at 30 (hexagons), 15 and 10
+Layer = tuple[str, str, int, int, float]  # pattern, law, width and length in diameters, plate periods
+LAYERS: tuple[Layer, ...] = (
+    ("hexagons", "gr", 44, 51, 45.0), ("hexagons", "qce", 47, 54, 40.0),
+    ("stripes", "gr", 40, 30, 30.0), ("stripes", "qce", 40, 30, 30.0),
+    ("squares", "gr", 40, 40, 35.0), ("squares", "qce", 40, 40, 35.0),
+)  # fmt: skip
+PERIODS = {"hexagons": 40.0, "stripes": 30.0, "squares": 30.0}  # least for a verdict: order began at 30, 20 and 15
 JUDGED = 10.0  # plate periods at the end of a run whose frames are classified
 ENOUGH = 0.8  # share of these frames that must show the pattern
 FRICTION = {"gr": SMITH_FRICTION, "qce": ZHANG_FRICTION}
@@ -88,17 +92,11 @@ class Judged:
         return sum(p.kind == self.name for p in best) / len(best)
 
 
-def run(
-    case: Case,
-    layers: Sequence[tuple[str, str]] = LAYERS,
-    containers: Mapping[str, tuple[int, int]] = CONTAINERS,
-    periods: Mapping[str, float] = PERIODS,
-) -> Evidence:
+def run(case: Case, layers: Sequence[Layer] = LAYERS) -> Evidence:
     """Smith 2012, figure 12, and Zhang 2015, figure 9, in fitting containers; writes figures, films and .csv."""
     found: dict[tuple[str, str], Judged] = {}
-    for part, (name, law) in case.each(layers):
-        width, length = containers[name]
-        scene = vibrated_layer(pattern=name, width=width, length=length, periods=periods[name])
+    for part, (name, law, width, length, periods) in case.each(layers):
+        scene = vibrated_layer(pattern=name, width=width, length=length, periods=periods)
         layer = part.simulate(
             f"{name}_{law}", scene, law, frame_rate=FRAMES * scene.frame_rate, friction_model=FRICTION[law]
         )
@@ -106,7 +104,7 @@ def run(
     rows = [row for (name, law), layer in found.items() for row in _rows(name, law, layer)]
     files = _figure(case.out, found)
     files += tuple(_film(case.out / f"{name}_{law}.gif", layer) for (name, law), layer in found.items())
-    parameters = {"c_r": 0.7, "friction": 0.5, "h": 2e-4, "seed": 1, "periods": dict(periods)}
+    parameters = {"c_r": 0.7, "friction": 0.5, "h": 2e-4, "seed": 1}
     return Evidence(tuple(rows), files, _findings(found), parameters)
 
 
