@@ -135,11 +135,14 @@ def _rows(name: str, law: str, layer: Judged) -> list[Row]:
     text = f"{counted}; of the clearest frame of each period {layer.clear_share:.0%}; asked {ENOUGH:.0%}"
     if early:
         text += f"; no verdict: lattices need {PERIODS[name]:g} periods, this run has {periods:g}"
+    elif layer.share < ENOUGH:
+        text += f"; the lattice still moves after {periods:g} periods"
+    settled = "" if best.kind == name or early else "; the lattice still moves"
     return [
         Row(f"{point}: share of frames with {name}, where the layer is not flat", None, layer.share, "",
             None if early else layer.share >= ENOUGH, text),
         Row(f"{point}: clearest map", name, best.kind, "", None if early else best.kind == name,
-            f"orders of stripes, squares, hexagons {', '.join(f'{order:.2f}' for order in best.order)}"),
+            f"orders of stripes, squares, hexagons {', '.join(f'{order:.2f}' for order in best.order)}{settled}"),
         Row(f"{point}: wavelength", None, layer.wavelength, "diameters",
             remark=f"container {layer.sides[0]} x {layer.sides[1]}, {layer.run.count:,} spheres"),
     ]  # fmt: skip
