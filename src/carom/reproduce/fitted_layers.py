@@ -104,7 +104,8 @@ def run(case: Case, layers: Sequence[Layer] = LAYERS) -> Evidence:
     rows = [row for (name, law), layer in found.items() for row in _rows(name, law, layer)]
     files = _figure(case.out, found)
     files += tuple(_film(case.out / f"{name}_{law}.gif", layer) for (name, law), layer in found.items())
-    parameters = {"c_r": 0.7, "friction": 0.5, "h": 2e-4, "seed": 1}
+    shapes = [f"{name}/{law}/{width}x{length}/{periods:g}" for name, law, width, length, periods in layers]
+    parameters = {"layers": shapes, "c_r": 0.7, "friction": 0.5, "h": 2e-4, "seed": 1}
     return Evidence(tuple(rows), files, _findings(found), parameters)
 
 
