@@ -154,9 +154,7 @@ def test_bend_of_stripes_is_the_lag_of_their_edges():
 
 @pytest.mark.long
 def test_patterns_of_a_container_too_early_have_no_verdict(tmp_path):
-    evidence = fitted_layers.run(
-        Case(tmp_path), layers=(("hexagons", "gr"),), containers={"hexagons": (10, 12)}, periods={"hexagons": 3.0}
-    )
+    evidence = fitted_layers.run(Case(tmp_path), layers=(("hexagons", "gr", 10, 12, 3.0),))
     assert len(evidence.rows) == 3 and not any(row.holds is not None for row in evidence.rows)
     assert all(path.stat().st_size > 50 for path in evidence.files)
 

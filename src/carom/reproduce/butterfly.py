@@ -95,7 +95,8 @@ def _difference_rows(apart: Mapping[str, Floats], time: Floats) -> list[Row]:
     rows = []
     for name, values in apart.items():
         most, until = float(values.max()), coincide_until(values, time)
-        remark = f"they part at t = {until:.1f}" if until < np.inf else ""
+        tie = "the balls are back where they touched; gaps are zero to rounding, and lcp sticks"
+        remark = f"they part at t = {until:.1f}: {tie}" if until < np.inf else ""
         rows.append(Row(f"gr and lcp, {name}: largest difference", "coincide", most, "radii", until == np.inf, remark))
     return rows
 

@@ -153,6 +153,7 @@ def _box_rows(spin: dict[str, Floats], lambdas: Sequence[int]) -> tuple[Row, ...
     on_edge, flat = {n: v[:, 0] for n, v in spin.items()}, {n: v[:, 1] for n, v in spin.items()}
     power = float(np.polyfit(np.log(lambdas), np.log(flat["etm"]), 1)[0])
     late = flat["etm"][np.asarray(lambdas) >= 50]
+    above = ", ".join(f"{lam}" for lam, a, b in zip(lambdas, flat["etm"], flat["sqm"]) if a >= b) or "none"
     return (
         Row("figure 7: spin under smm", 0.0, float(on_edge["smm"][0]), holds=abs(on_edge["smm"][0]) < 1e-9),
         Row(f"figure 7: spin under etm, lambda = {lambdas[-1]}, over that at lambda = {lambdas[0]}", None,
@@ -166,10 +167,12 @@ def _box_rows(spin: dict[str, Floats], lambdas: Sequence[int]) -> tuple[Row, ...
         Row("figure 8: spin under etm, power of lambda", None, power, holds=power < -0.5, remark="claim: it falls"),
         Row("figure 8: spin under etm over that under sqm, at most", None,
             float((flat["sqm"] / flat["etm"]).min()) ** -1, holds=bool((flat["etm"] < flat["sqm"]).all()),
-            remark="claim: etm is below sqm for every lambda"),
+            remark=f"claim: etm is below sqm for every lambda; not at lambda = {above}, where "
+            "increments are coarse; sqm has no increments"),
         Row("figure 8: least spin under etm beyond lambda = 50, over that at 50", 1.0, float(late.min() / late[0]),
             holds=bool(late.min() > 0.5 * late[0]),
-            remark="claim: rounding errors prevent a further fall; ours goes on falling"),
+            remark="claim: rounding errors prevent a further fall; ours go on falling, "
+            "far above rounding, which is in the last row"),
         Row(
             "figure 8: spin under gr, qce and smm", None, max(float(flat[n].max()) for n in ("gr", "qce", "smm")), "rad"
         ),

@@ -2,8 +2,10 @@
 
 Periodic sides admit only patterns whose period divides the container. Each container here holds whole periods of the
 pattern that is expected: wavelengths of 22 (hexagons), 20 (stripes) and 40 diameters (squares) were measured in a
-container of 100 x 100 diameters, where the lattice has defects that move. Hexagons of wavelength W repeat after W along
-x and 2 W / sqrt(3) along y; squares fit with their diagonal along x, sqrt(2) W.
+container of 100 x 100 diameters, where the lattice has defects that move. Hexagons of wavelength W repeat after 2 W
+along x and 2 W / sqrt(3) along y. The container of stripes is 3 / 2 wavelengths long, so that squares of 20 do not fit
+into it; in 40 x 40 diameters they won. That of squares is one wavelength wide: in 50 x 50 and 57 x 57 diameters cells
+merged and split for 20 to 40 periods.
 """
 
 from __future__ import annotations
@@ -28,9 +30,13 @@ from ..trajectory import Trajectory
 from .evidence import SMITH_FRICTION, ZHANG_FRICTION, Case, Evidence, Row
 from .layers import DIAMETER, FRAMES
 
-CONTAINERS = {"hexagons": (44, 51), "stripes": (40, 40), "squares": (57, 57)}  # width and length in diameters
-LAYERS = tuple((name, law) for name in CONTAINERS for law in ("gr", "qce"))
-PERIODS = {"hexagons": 40.0, "stripes": 35.0, "squares": 40.0}  # lattices find their order after 25 to 35
+Layer = tuple[str, str, int, int, float]  # pattern, law, width and length in diameters, plate periods
+LAYERS: tuple[Layer, ...] = (
+    ("hexagons", "gr", 44, 51, 45.0), ("hexagons", "qce", 47, 54, 40.0),
+    ("stripes", "gr", 40, 30, 30.0), ("stripes", "qce", 40, 30, 30.0),
+    ("squares", "gr", 40, 40, 35.0), ("squares", "qce", 40, 40, 35.0),
+)  # fmt: skip
+PERIODS = {"hexagons": 40.0, "stripes": 30.0, "squares": 30.0}  # least for a verdict: order began at 30, 20 and 15
 JUDGED = 10.0  # plate periods at the end of a run whose frames are classified
 ENOUGH = 0.8  # share of these frames that must show the pattern
 FRICTION = {"gr": SMITH_FRICTION, "qce": ZHANG_FRICTION}
@@ -61,6 +67,13 @@ class Judged:
         return int(np.argmax([p.contrast for p in self.seen]))
 
     @property
+    def wavelength(self) -> float:
+        """In diameters, of the clearest map beside its periodic images: wavelengths up to the container count."""
+        sides = tuple((low, low + TILES * (high - low)) for low, high in _floor(self.run))
+        heights = DIAMETER * np.tile(self.maps[self.clearest], (TILES, TILES))
+        return pattern(heights, (sides[0], sides[1]), FLAT * DIAMETER).wavelength / DIAMETER
+
+    @property
     def kinds(self) -> Counter[str]:
         """Number of frames by what they show."""
         return Counter(p.kind for p in self.seen)
@@ -79,17 +92,11 @@ class Judged:
         return sum(p.kind == self.name for p in best) / len(best)
 
 
-def run(
-    case: Case,
-    layers: Sequence[tuple[str, str]] = LAYERS,
-    containers: Mapping[str, tuple[int, int]] = CONTAINERS,
-    periods: Mapping[str, float] = PERIODS,
-) -> Evidence:
+def run(case: Case, layers: Sequence[Layer] = LAYERS) -> Evidence:
     """Smith 2012, figure 12, and Zhang 2015, figure 9, in fitting containers; writes figures, films and .csv."""
     found: dict[tuple[str, str], Judged] = {}
-    for part, (name, law) in case.each(layers):
-        width, length = containers[name]
-        scene = vibrated_layer(pattern=name, width=width, length=length, periods=periods[name])
+    for part, (name, law, width, length, periods) in case.each(layers):
+        scene = vibrated_layer(pattern=name, width=width, length=length, periods=periods)
         layer = part.simulate(
             f"{name}_{law}", scene, law, frame_rate=FRAMES * scene.frame_rate, friction_model=FRICTION[law]
         )
@@ -97,7 +104,8 @@ def run(
     rows = [row for (name, law), layer in found.items() for row in _rows(name, law, layer)]
     files = _figure(case.out, found)
     files += tuple(_film(case.out / f"{name}_{law}.gif", layer) for (name, law), layer in found.items())
-    parameters = {"c_r": 0.7, "friction": 0.5, "h": 2e-4, "seed": 1, "periods": dict(periods)}
+    shapes = [f"{name}/{law}/{width}x{length}/{periods:g}" for name, law, width, length, periods in layers]
+    parameters = {"layers": shapes, "c_r": 0.7, "friction": 0.5, "h": 2e-4, "seed": 1}
     return Evidence(tuple(rows), files, _findings(found), parameters)
 
 
@@ -128,12 +136,15 @@ def _rows(name: str, law: str, layer: Judged) -> list[Row]:
     text = f"{counted}; of the clearest frame of each period {layer.clear_share:.0%}; asked {ENOUGH:.0%}"
     if early:
         text += f"; no verdict: lattices need {PERIODS[name]:g} periods, this run has {periods:g}"
+    elif layer.share < ENOUGH:
+        text += f"; the lattice still moves after {periods:g} periods"
+    settled = "" if best.kind == name or early else "; the lattice still moves"
     return [
         Row(f"{point}: share of frames with {name}, where the layer is not flat", None, layer.share, "",
             None if early else layer.share >= ENOUGH, text),
         Row(f"{point}: clearest map", name, best.kind, "", None if early else best.kind == name,
-            f"orders of stripes, squares, hexagons {', '.join(f'{order:.2f}' for order in best.order)}"),
-        Row(f"{point}: wavelength", None, best.wavelength / DIAMETER, "diameters",
+            f"orders of stripes, squares, hexagons {', '.join(f'{order:.2f}' for order in best.order)}{settled}"),
+        Row(f"{point}: wavelength", None, layer.wavelength, "diameters",
             remark=f"container {layer.sides[0]} x {layer.sides[1]}, {layer.run.count:,} spheres"),
     ]  # fmt: skip
 

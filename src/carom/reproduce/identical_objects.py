@@ -30,7 +30,8 @@ def pool(case: Case, rows: int = 5, duration: float = 3.0) -> Evidence:
     out += [
         Row("largest distance of a ball under qce from the same ball under gr, at the end", None, float(apart.max()),
             "radii", holds=bool(apart.max() <= 1.0),
-            remark="claim: the patterns are highly similar; they would coincide within a radius"),
+            remark="claim: the patterns are highly similar; they would coincide within a radius. The laws answer the "
+            "first impact differently, and the distances grow from there"),
         Row("median of these distances", None, float(np.median(apart)), "radii"),
         *(
             Row(f"{law}: relative energy drift", None, float(np.abs(energy_drift(run)).max()))

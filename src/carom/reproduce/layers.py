@@ -125,6 +125,8 @@ def _pattern_rows(name: str, layer: Layer) -> list[Row]:
     f, gamma = PATTERNS[name]
     point, kind = f"f* = {f}, Gamma = {gamma}", layer.seen.kind
     remark = "" if layer.wide else "too few wavelengths to tell patterns apart: no verdict"
+    if layer.wide and name != kind:
+        remark = "the lattice has defects that move; a container that fits it is in carom-patterns"
     return [
         claim(f"{point}: a pattern forms", kind != "flat"),
         Row(f"{point}: pattern", name, kind, "", name == kind if layer.wide else None, remark),

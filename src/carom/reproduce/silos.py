@@ -128,8 +128,8 @@ def _why_narrow(found: Sequence[Discharge]) -> str:
     shares = [f.rate / (f.filling * f.speed * f.outlet) for f in (few, many)]  # 1 - margin / D, times a constant
     margin = (shares[1] - shares[0]) / (shares[1] / few.outlet - shares[0] / many.outlet)
     return (
-        f"outlets of {few.outlet:g} and {many.outlet:g} diameters are {filled} in the middle, with speeds of {speeds}: "
-        f"grains in narrow outlets are more dilute and slower, while the margin that stays empty is {margin:.1f} wide"
+        f"outlets of {few.outlet:g} and {many.outlet:g} diameters are {filled} in the middle, with speeds of {speeds}. "
+        f"Grains in narrow outlets are more dilute and slower. The margin that stays empty is {margin:.1f} wide"
     )
 
 
