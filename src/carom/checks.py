@@ -115,8 +115,9 @@ def check_fields(table: Iterable[str], known: Collection[str], required: Iterabl
         if key not in known:
             path = f"{where}.{key}".lstrip(".")
             error = ProblemError.unknown("field", key, known)
-            rest = str(error).removeprefix(f"unknown field {key!r}: ")
-            raise ProblemError(path, key, error.expected, f"{path}: no such field; {rest}")
+            rest = str(error).removeprefix(f"unknown field {key!r}")
+            rest = f"; {rest[2:]}" if rest.startswith(": ") else rest
+            raise ProblemError(path, key, error.expected, f"{path}: no such field{rest}")
     for key in required:
         if key not in table:
             raise ProblemError(f"{where}.{key}", "nothing", "a value; the field is required")

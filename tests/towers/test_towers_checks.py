@@ -81,10 +81,10 @@ TOWERS = {
         one(shape="rectangel"),
         f"unknown bricks[0].shape 'rectangel': did you mean 'rectangle'? {SHAPES}",
     ),
-    "shape is a list": (one(shape=[]), f"unknown bricks[0].shape []: {SHAPES}"),
+    "shape is a list": (one(shape=[]), f"unknown bricks[0].shape [] {SHAPES}"),
     "unknown field": (
         one(color="red"),
-        "bricks[0].color: no such field; (known: angle, density, fixed, height, name, shape, width, x, y)",
+        "bricks[0].color: no such field (known: angle, density, fixed, height, name, shape, width, x, y)",
     ),
     "empty": (bricks(), "bricks: got (); expected at least one brick"),
     "nothing": (lambda: Tower(()), "bricks: got (); expected at least one brick"),
@@ -118,10 +118,10 @@ TOWERS = {
         lambda: Tower.wall(1, 1, floating=PAIR),
         "floating: got array([1, 2]); expected true or false",
     ),
-    "bond": (lambda: Tower.wall(2, 2, bond=PAIR), "unknown bond array([1, 2]): (known: running, shifted, stacked)"),
+    "bond": (lambda: Tower.wall(2, 2, bond=PAIR), "unknown bond array([1, 2]) (known: running, shifted, stacked)"),
     "mass model": (
         lambda: Tower.wall(2, 2, mass_model=PAIR),
-        "unknown mass_model array([1, 2]): (known: corners, uniform)",
+        "unknown mass_model array([1, 2]) (known: corners, uniform)",
     ),
     "mass model of a brick": (
         lambda: Brick.rectangle(0, 0, 1, 1).properties("unifrom"),
@@ -231,8 +231,8 @@ QUESTIONS = {
         collapse(penalty=HUGE),
         "penalty: got a whole number of about 401 digits; expected a number from 1e-50 to 1e50",
     ),
-    "method": (collapse(method=PAIR), "unknown method array([1, 2]): (known: acceleration, position)"),
-    "lengths": (collapse(lengths=PAIR), "unknown lengths array([1, 2]): (known: original, penalty, previous)"),
+    "method": (collapse(method=PAIR), "unknown method array([1, 2]) (known: acceleration, position)"),
+    "lengths": (collapse(lengths=PAIR), "unknown lengths array([1, 2]) (known: original, penalty, previous)"),
     "feedback": (collapse(feedback="no"), "feedback: got no; expected true or false"),
     "keep_symmetry": (collapse(keep_symmetry=1), "keep_symmetry: got 1; expected true or false"),
     "impulses": (collapse(impulses=PAIR), "impulses: got array([1, 2]); expected true or false"),
@@ -257,7 +257,7 @@ QUESTIONS = {
     "draw": (lambda: two().draw([]), "path: got []; expected the name of a file"),
     "draw what": (
         lambda: two().draw("a.png", what=PAIR),
-        "unknown picture array([1, 2]): (known: certificate, forces, plain, resting, velocities)",
+        "unknown picture array([1, 2]) (known: certificate, forces, plain, resting, velocities)",
     ),
     "draw caption": (lambda: two().draw("a.png", caption=3), "caption: got 3; expected true, false, or text"),
     "draw numbers": (lambda: two().draw("a.png", numbers=[1]), "numbers: got [1]; expected true or false"),
@@ -268,11 +268,11 @@ QUESTIONS = {
     "stability": (lambda: two().stability(exact=PAIR), "exact: got array([1, 2]); expected true or false"),
     "coordinates": (
         lambda: two().initial_collapse(coordinates=PAIR),
-        "unknown coordinates array([1, 2]): (known: framework, reduced)",
+        "unknown coordinates array([1, 2]) (known: framework, reduced)",
     ),
     "bracing": (
         lambda: two().initial_collapse(bracing=PAIR),
-        "unknown bracing array([1, 2]): (known: braced, minimal, overbraced)",
+        "unknown bracing array([1, 2]) (known: braced, minimal, overbraced)",
     ),
     "brick number": (
         lambda: two().brick_number(UNWRITABLE),
