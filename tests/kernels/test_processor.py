@@ -104,8 +104,8 @@ def test_functions_outside_of_kernels_are_compiled_for_the_host(tmp_path, monkey
 
 
 def test_a_kernel_that_contains_code_of_the_host_serves_this_host_alone(tmp_path, monkeypatch):
-    """Numba compiles functions that it replaces (overloads) once per process: here for the host, before the kernel needs
-    one. It is a new one, so that no kernel of another test has compiled it."""
+    """Numba compiles functions that it replaces (overloads) once per process, here for the host, before the kernel
+    needs one. It is a new one, so that no kernel of another test has compiled it."""
 
     def middle(x):
         raise NotImplementedError
