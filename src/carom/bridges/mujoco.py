@@ -197,9 +197,9 @@ def _approach(i, geom, point, frame, moving):
 def impact_of(contact, engine, links, numbers):
     """The trees (n,) that an impact may move, their masses (n, d, d) and velocities (n, d), and its contacts.
 
-    These are pairs (m, 2) of places among the trees, rows (m, 3, 2, d) and friction (m,); there are none without an
-    impact. `links` are pairs of trees that joints connect, `numbers` the touch of `Bridge`, the slowest impact and the
-    time. One kernel: its parts called one by one take three times as long.
+    These are pairs (m, 2) of places among the trees, rows (m, 3, 2, d) and friction (m,). They are empty if
+    nothing impacts. `links` are pairs of trees that joints connect. `numbers` are the touch of `Bridge`, the slowest
+    impact and the time. One kernel: its parts called one by one take three times as long.
     """
     (geom, gap, point, frame, dim, friction), (moving, tree, masses, motions, rates) = contact, engine
     pairs, speed = approaches(geom, point, frame, moving)

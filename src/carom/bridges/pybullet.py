@@ -26,7 +26,7 @@ except ImportError as absent:
 
 MASS, FRICTION, INERTIA, RESTITUTION = 0, 1, 2, 5  # fields of getDynamicsInfo
 FIRST, SECOND, FIRST_LINK, SECOND_LINK, POINT, OTHER_POINT, NORMAL, GAP = 1, 2, 3, 4, 5, 6, 7, 8  # of a contact
-INFINITE = 1e29  # size of a box from which on it is that of a plane
+INFINITE = 1e29  # a box of at least this size is that of a plane
 BASE = -1  # number of the link that a body has without joints
 JOINTS = {
     pybullet.JOINT_REVOLUTE: "hinge",
@@ -157,7 +157,7 @@ class PybulletBridge(Bridge):
 
     def _near(self, horizon: float) -> list[tuple[int, int, float]] | None:
         """Pairs of bodies that may touch within a time, of islands that may have an impact, and the distances that they
-        may cover; a body with joints may touch itself. None if there are none.
+        may cover; a body with joints may touch itself. Without such pairs the answer is None.
 
         A step asks each body for no more than its box and its velocity.
         """

@@ -187,7 +187,7 @@ class Containment:
 @kernel
 def _through_obstacle(table0, table1, obstacles, p, q, inner, free):
     """A free body whose center passes through a segment, or which was deep in its end or in a round obstacle within the
-    step; and the number of that. -1 if there is none."""
+    step; and the number of that boundary. Both are -1 if no body did."""
     for w in obstacles:
         before, after = boundary_of(table0, w), boundary_of(table1, w)
         for i in range(len(p)):

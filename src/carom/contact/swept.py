@@ -210,7 +210,7 @@ def _passing_polygons(pairs: Pairs, moved: Displacements, before: State, after: 
 
 
 def swept_pairs(pairs: Pairs, moved: Displacements, before: State, after: State, found: ContactSet) -> Crossings | None:
-    """Pairs that touch between `before` and `after`, except those whose contacts close; None if there are none.
+    """Pairs that touch between `before` and `after`, except those whose contacts close; None without such pairs.
 
     Only the first touches of a body count, because its motion after an impact is tested again.
     """

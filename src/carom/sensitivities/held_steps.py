@@ -45,7 +45,7 @@ from .tape import Tape
 PUSHED = 1e-9  # normal impulse, relative to the largest of an impact, up to which a contact took no part
 STRAYED = 1e-5  # difference of a state from that of the stepper, relative, up to which a run counts as followed
 ROUNDED = 1e-9  # error of a velocity from rounding, relative to the speeds of which it is the difference
-RESTARTED = 1e-8  # difference, relative, from which on a step begins at the state of the stepper
+RESTARTED = 1e-8  # relative difference; if it is larger, a step begins at the state of the stepper
 SAME_END = 1e-9  # difference of two times, in steps, up to which a hold ends at the later one
 TINY = 1e-300  # speed
 NUMBERS = 12  # position, rotation and velocities of an actor
